@@ -1,0 +1,53 @@
+"""Clearance: nothing runs but what a person cleared, exactly as cleared, at most once, and never lost.
+
+    with clearance.open("sqlite:///app.db") as c:
+        agent = clearance.create_reviewed_agent(model, tools, tools_requiring_approval=["send_email"], using=c)
+        chat = clearance.ReviewedChat(agent)
+        reply = chat.send_message("thread-1", "Write to Ana.")
+
+Names are loaded when they are first used: importing this package loads no framework and no driver.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clearance.apps.chat import ReviewedChat, create_reviewed_agent
+    from clearance.assembly import Clearance
+    from clearance.assembly import open_workspace as open
+    from clearance.policy import Effect, Policy, Risk, Rule, Threshold, predicate
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Clearance": ("clearance.assembly", "Clearance"),
+    "Effect": ("clearance.policy", "Effect"),
+    "Policy": ("clearance.policy", "Policy"),
+    "ReviewedChat": ("clearance.apps.chat", "ReviewedChat"),
+    "Risk": ("clearance.policy", "Risk"),
+    "Rule": ("clearance.policy", "Rule"),
+    "Threshold": ("clearance.policy", "Threshold"),
+    "create_reviewed_agent": ("clearance.apps.chat", "create_reviewed_agent"),
+    "open": ("clearance.assembly", "open_workspace"),
+    "predicate": ("clearance.policy", "predicate"),
+}
+
+__all__ = [
+    "Clearance",
+    "Effect",
+    "Policy",
+    "ReviewedChat",
+    "Risk",
+    "Rule",
+    "Threshold",
+    "create_reviewed_agent",
+    "open",
+    "predicate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'clearance' has no attribute {name!r}")
+    module, attribute = _HOMES[name]
+    return getattr(import_module(module), attribute)

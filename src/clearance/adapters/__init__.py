@@ -1,0 +1,1 @@
+"""Adapters: one file, or one group of files, for each agent framework."""

@@ -1,0 +1,185 @@
+"""LangGraph's checkpoints, written only by the segment that holds the thread.
+
+A worker that was frozen and thaws goes on writing where it stopped, over what its successor wrote.
+So every write checks, in its own transaction, that the thread's fence is still the one that the
+segment got with its claim. On SQLite the checkpoints are a file of their own, with the fences
+beside them; on PostgreSQL they lie in the database of our tables, where the thread's row is the
+fence.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+)
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from sqlalchemy.engine import make_url
+
+from clearance.adapters.superseded import Tables, delete_superseded
+from clearance.errors import FenceLostError, StoreError
+from clearance.store.database import retrying
+
+FILE_NAME = "checkpoints.db"
+_MAX_HELD = 1_000
+# Whose transaction it is. LangGraph calls savers from threads of its own, each call in one of them,
+# so a variable of the context is what a call and the cursor it opens have in common.
+_writing: ContextVar[str | None] = ContextVar("clearance_writing", default=None)
+
+
+class Fence:
+    """The fences that a worker thread holds. LangGraph copies savers; the copies share this one."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+
+    def hold(self, thread_id: str, fence: int) -> None:
+        """Note what a claim gave. The oldest notes go: their segments ended long ago."""
+        self._held.pop(thread_id, None)
+        self._held[thread_id] = fence
+        while len(self._held) > _MAX_HELD:
+            del self._held[next(iter(self._held))]
+
+    def held(self, thread_id: str) -> int | None:
+        """Return the fence held for a thread; None where no claim was made."""
+        return self._held.get(thread_id)
+
+
+class FencedSaver(BaseCheckpointSaver[str], ABC):
+    """A saver for one worker thread: one connection, one segment at a time.
+
+    After `raise_fence`, whatever changes that thread here raises `FenceLostError` and leaves
+    nothing behind as soon as another claim was made. For a thread without a claim it is an
+    ordinary saver, so a graph used by hand needs no engine. Errors of the database are
+    `StoreError`; after a lost connection the next call connects again.
+    """
+
+    fence: Fence
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint."""
+        with of_thread(config["configurable"]["thread_id"]):
+            return super().put(config, checkpoint, metadata, new_versions)
+
+    def put_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Save what a task wrote."""
+        with of_thread(config["configurable"]["thread_id"]):
+            super().put_writes(config, writes, task_id, task_path)
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete all checkpoints of a thread."""
+        with of_thread(thread_id):
+            super().delete_thread(thread_id)
+
+    def delete_superseded(self, thread_id: str) -> None:
+        """Delete what only older states of the thread need; its present state stays as it is.
+
+        May be called whenever no segment of the thread runs, parked or ended. Takes as long as what
+        was added since the last time, whatever the length of the thread.
+        """
+        with of_thread(thread_id), self._tables() as tables:
+            delete_superseded(tables, thread_id)
+
+    @abstractmethod
+    def raise_fence(self, thread_id: str, fence: int) -> None:
+        """Hold the fence that a claim gave: after the claim, before the thread's state is read.
+
+        Raises FenceLostError when another claim was made meanwhile.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close the connection. The saver is not used afterwards."""
+
+    @abstractmethod
+    def _tables(self) -> AbstractContextManager[Tables]:
+        """Open a fenced transaction."""
+
+    @abstractmethod
+    def _stored_fence(self, cursor: Any, thread_id: str) -> int | None:
+        """Return the thread's fence as it cannot change before the transaction ends."""
+
+    def _check_fence(self, cursor: Any, thread_id: str | None) -> None:
+        """Stop a segment whose thread has another fence than the segment holds."""
+        held = None if thread_id is None else self.fence.held(thread_id)
+        if thread_id is None or held is None:
+            return
+        if self._stored_fence(cursor, thread_id) != held:
+            raise FenceLostError(thread_id)
+
+
+def open_checkpointer(url: str, *, folder: Path | None = None) -> FencedSaver:
+    """Return a saver for one worker thread, ready for use.
+
+    For `sqlite:///FILE` it is the file `checkpoints.db` beside that file, or in `folder`; for
+    `postgresql+psycopg://…` the same database, which has our tables already.
+
+    Raises StoreError when the database cannot be used.
+    """
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        from clearance.adapters.checkpoints_sqlite import FencedSqliteSaver
+
+        file = (folder or Path(parsed.database or "").parent) / FILE_NAME
+        saver = FencedSqliteSaver(file)
+        retrying(saver.setup)
+        return saver
+    from clearance.adapters.checkpoints_postgres import FencedPostgresSaver
+
+    plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
+    shared = FencedPostgresSaver(plain)
+    retrying(shared.setup)
+    return shared
+
+
+# --- for the two savers ---
+
+
+@contextmanager
+def of_thread(thread_id: str) -> Iterator[None]:
+    """Let the transactions opened inside belong to a thread."""
+    token = _writing.set(str(thread_id))
+    try:
+        yield
+    finally:
+        _writing.reset(token)
+
+
+def writing() -> str | None:
+    """Return the thread that a transaction opened now belongs to."""
+    return _writing.get()
+
+
+@contextmanager
+def translated(kind: type[Exception]) -> Iterator[None]:
+    """Raise the driver's errors of this kind as StoreError, without statement and values."""
+    try:
+        yield
+    except kind as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise StoreError(f"The checkpoints cannot be used now: {reason}") from error
+
+
+def strict() -> JsonPlusSerializer:
+    """Read back plain values and messages only: a stored name never makes a module be imported."""
+    return JsonPlusSerializer(allowed_msgpack_modules=None)

@@ -1,0 +1,263 @@
+"""The reviewed agent as a LangGraph graph: `llm_call`, `human_review`, `tool_node`.
+
+    START → llm_call → human_review → tool_node → llm_call … → END
+
+Every tool call passes `human_review`, and only those that need people stop it, in one interrupt for each AI
+message. The node reads what was decided from the store: resume values decide nothing by themselves. Tools run
+in `tool_node`, through `execution`, which asks for a clearance whatever the graph says.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal, NotRequired, TypedDict
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from langgraph.config import get_config
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Command, interrupt
+
+from clearance import turns
+from clearance.adapters import history
+from clearance.adapters.intake import Faulty, read_calls, storable, taken_in
+from clearance.adapters.messages import Messages
+from clearance.asking import Question
+from clearance.errors import ClearanceError
+from clearance.execution import AskAgain, Execution
+from clearance.gate import Gate
+from clearance.killpoints import at
+from clearance.ledger import Ledger
+from clearance.outcome import Outcome
+from clearance.payload import build_review_request
+from clearance.review import Review
+from clearance.run import Run, RunState
+from clearance.store import calls as ledger_rows
+from clearance.store import policies
+from clearance.toolcall import Tool, ToolCall
+
+MAX_AGENT_STEPS = 25
+STEPS_PER_TOOL_ROUND = 3
+CLOSING = (
+    "I stop here: this request took more steps than one turn may have. "
+    "What was done so far stands; tell me how to go on."
+)
+LIMIT_REACHED = "This call did not run: the turn has reached its limit of steps."
+
+Next = Literal["llm_call", "tool_node", "human_review"]
+
+
+class AgentState(TypedDict):
+    """What a thread keeps: its messages, and why the last decision sent by hand was refused."""
+
+    messages: Messages
+    refused: NotRequired[str]
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What a worker hands to a segment; absent where the caller drives the graph by hand."""
+
+    run: Run
+    fence: int
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """The parts that the nodes share. `person` decides and asks where a configuration names nobody."""
+
+    program: str
+    model: Runnable[Any, Any]
+    tools: Mapping[str, Tool]
+    prompt: str
+    gate: Gate
+    execution: Execution
+    ledger: Ledger
+    person: str
+    address: Callable[[str], str | None] = field(default=lambda _: None)
+    max_steps: int = MAX_AGENT_STEPS
+
+    def graph(self) -> StateGraph[AgentState, RunContext, AgentState, AgentState]:
+        """Return the graph, to be compiled with a checkpointer."""
+        builder = StateGraph(AgentState, context_schema=RunContext)
+        builder.add_node("llm_call", self.llm_call)
+        builder.add_node("human_review", self.human_review, destinations=("tool_node", "llm_call"))
+        builder.add_node("tool_node", self.tool_node, destinations=("llm_call",))
+        builder.add_edge(START, "llm_call")
+        builder.add_conditional_edges("llm_call", _after_model, ["human_review", END])
+        return builder
+
+    def llm_call(self, state: AgentState, *, runtime: Runtime[RunContext]) -> dict[str, Any]:
+        """Ask the model, and take its message in."""
+        run, _ = self._run(state, runtime)
+        messages = state["messages"]
+        notes = self._notes(run) if history.ai_messages(messages) == 0 else []
+        shown = history.mended([*messages, *notes], result_of=self._result_of)
+        history.check_history(shown)
+        given = self.model.invoke([SystemMessage(self.prompt), *shown], get_config())
+        at("model-answered")
+        used = frozenset(message.id or "" for message in messages)
+        message = taken_in(given, tools=self.tools, used_ids=used)
+        number = history.ai_messages(messages) + 1
+        if _has_calls(message) and number * STEPS_PER_TOOL_ROUND >= self.max_steps:
+            return {"messages": [*notes, message, *_closed_off(message, run)]}
+        return {"messages": [*notes, message]}
+
+    def human_review(self, state: AgentState, *, runtime: Runtime[RunContext]) -> Command[Next]:
+        """Ask about the calls that need people, wait for them, and choose where to go on.
+
+        Runs again from its start at every resume; what stands before `interrupt` may be repeated.
+        """
+        run, fence = self._run(state, runtime)
+        message, found = self._calls(state, run)
+        review = self.gate.ask(self._question(run, state, found, fence=fence))
+        at("asked")
+        if review is not None:
+            at("read-pending")
+            resumed = interrupt(self._payload(review, refused=state.get("refused")))
+            refused = self._submit(review, resumed)
+            return Command(goto="human_review", update={"refused": refused})
+        at("read-settled")
+        proposed = [call for call in found if isinstance(call, ToolCall)]
+        ended = self.execution.ended([call.key for call in proposed])
+        if len(ended) < len(proposed):
+            return Command(goto="tool_node")
+        return Command(goto="llm_call", update=_answers(message, found, ended))
+
+    def tool_node(self, state: AgentState, *, runtime: Runtime[RunContext]) -> Command[Next]:
+        """Run what is cleared, and answer every call of the message in one update."""
+        run, fence = self._run(state, runtime)
+        message, found = self._calls(state, run)
+        proposed = [call for call in found if isinstance(call, ToolCall)]
+        number = history.ai_messages(state["messages"])
+        done = self.execution.execute(run, proposed, message=number, tools=self.tools, fence=fence)
+        if any(isinstance(item, AskAgain) for item in done):
+            return Command(goto="human_review")
+        outcomes = {item.key: item for item in done if isinstance(item, Outcome)}
+        return Command(goto="llm_call", update=_answers(message, found, outcomes))
+
+    def _run(self, state: AgentState, runtime: Runtime[RunContext]) -> tuple[Run, int | None]:
+        """Return the run and its fence: handed in by a worker, or made from the message by hand."""
+        context: RunContext | None = runtime.context
+        if context is not None:
+            return context.run, context.fence
+        configured = get_config().get("configurable", {})
+        thread_id = str(configured.get("thread_id", ""))
+        first = next(m for m in reversed(state["messages"]) if isinstance(m, HumanMessage))
+        run_id = history.run_of(first)
+        if run_id is not None:
+            with self.ledger.database.read() as tx:
+                return turns.find(tx, run_id), None
+        name = hashlib.sha256(f"{thread_id}\0{first.id}".encode()).hexdigest()[:16]
+        by_hand = Run(
+            id=f"h{name}",
+            thread_id=thread_id,
+            program=self.program,
+            state=RunState.RUNNING,
+            requester=str(configured.get("person", self.person)),
+            input=None,
+            created_at=datetime.fromtimestamp(0, UTC),
+        )
+        return turns.start_by_caller(self.ledger, by_hand), None
+
+    def _calls(self, state: AgentState, run: Run) -> tuple[AIMessage, list[ToolCall | Faulty]]:
+        messages = state["messages"]
+        message = next(m for m in reversed(messages) if isinstance(m, AIMessage))
+        number = history.ai_messages(messages)
+        found = read_calls(message, run_id=run.id, number=number, tools=self.tools)
+        return message, found
+
+    def _question(
+        self, run: Run, state: AgentState, found: Sequence[ToolCall | Faulty], *, fence: int | None
+    ) -> Question:
+        return Question(
+            run_id=run.id,
+            thread_id=run.thread_id,
+            program=self.program,
+            message=history.ai_messages(state["messages"]),
+            calls=tuple(call for call in found if isinstance(call, ToolCall)),
+            tools=self.tools,
+            fence=fence,
+        )
+
+    def _payload(self, review: Review, *, refused: str | None) -> dict[str, Any]:
+        with self.ledger.database.read() as tx:
+            schemas = {call.schema_hash: policies.schema(tx, call.schema_hash) for call in review.waiting}
+        payload = build_review_request(review, schemas=schemas, address=self.address(review.id))
+        for request in payload["action_requests"]:
+            if not storable(request["args"]):
+                request["args"] = None
+        return {**payload, "refused": refused} if refused else payload
+
+    def _submit(self, review: Review, resumed: object) -> str:
+        """Submit a resume value that a caller sent by hand; return why it was refused, or nothing.
+
+        It goes through the same checks as every other door, and nothing is raised here: a value that is
+        wrong must not come back at every later resume.
+        """
+        sent = resumed if isinstance(resumed, dict) else {}
+        person = str(get_config().get("configurable", {}).get("person", self.person))
+        try:
+            if sent.get("review_id") not in (None, review.id):
+                return f"The decisions name review {sent['review_id']}; {review.id} waits."
+            if sent.get("review_id") is None:
+                self.gate.decide_waiting(review.thread_id, sent.get("decisions"), by=person)
+            else:
+                version = int(sent.get("version", review.version))
+                self.gate.decide(review.id, sent.get("decisions"), by=person, version=version)
+        except (ClearanceError, ValueError, TypeError) as error:
+            return str(error)
+        return ""
+
+    def _notes(self, run: Run) -> list[HumanMessage]:
+        """Return what became known of earlier calls since the last turn."""
+        with self.ledger.database.write() as tx:
+            texts = ledger_rows.late_answers_for(tx, run.id, thread_id=run.thread_id)
+        return [history.note(text, note_id=f"{run.id}/note/{n}") for n, text in enumerate(texts)]
+
+    def _result_of(self, run_id: str, number: int, place: int) -> str | None:
+        ended = self.execution.ended([f"{run_id}/{number}/{place}"])
+        return next((outcome.text for outcome in ended.values()), None)
+
+
+def bind(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, Any]:
+    """Return the model with its tools; one without any needs no binding."""
+    return model.bind_tools(list(tools)) if tools else model
+
+
+def _after_model(state: AgentState) -> Literal["human_review", "__end__"]:
+    last = state["messages"][-1]
+    return "human_review" if isinstance(last, AIMessage) and _has_calls(last) else "__end__"
+
+
+def _has_calls(message: AIMessage) -> bool:
+    return bool(message.tool_calls or message.invalid_tool_calls)
+
+
+def _closed_off(message: AIMessage, run: Run) -> list[BaseMessage]:
+    """Answer the calls of a message that came at the limit, and say that the turn ends."""
+    found = [Faulty(call["id"] or "", call["name"] or "", LIMIT_REACHED) for call in message.tool_calls]
+    found += [
+        Faulty(call["id"] or "", call["name"] or "", LIMIT_REACHED) for call in message.invalid_tool_calls
+    ]
+    return [
+        *[history.answer(call, None, to=message) for call in found],
+        AIMessage(CLOSING, id=f"{run.id}/closing"),
+    ]
+
+
+def _answers(
+    message: AIMessage, found: Sequence[ToolCall | Faulty], outcomes: Mapping[str, Outcome]
+) -> dict[str, Any]:
+    """Return the one update that answers a message: what ran in it, and every result in call order."""
+    proposed = [call for call in found if isinstance(call, ToolCall)]
+    changed = history.rewritten(message, proposed, outcomes)
+    results: list[ToolMessage] = [
+        history.answer(call, outcomes.get(call.key) if isinstance(call, ToolCall) else None, to=message)
+        for call in found
+    ]
+    return {"messages": [*([changed] if changed is not None else []), *results], "refused": ""}

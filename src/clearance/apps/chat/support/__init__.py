@@ -1,0 +1,1 @@
+"""The example support desk: tools whose effects are real on this machine, on one folder."""

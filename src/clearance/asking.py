@@ -1,0 +1,223 @@
+"""Asking: which calls of one AI message need people, and the review that is put before them.
+
+Level-triggered: it looks at what has been asked and decided about the message, and asks for what is missing.
+So it can be repeated after a crash, and notices when a call, a tool or the policy changed under a review.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from clearance import outcome as words
+from clearance.audit import AuditKind
+from clearance.deadline import deadline
+from clearance.fingerprint import fingerprint
+from clearance.outcome import CallState
+from clearance.policy import Effect, Policy, Verdict, judge
+from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, closed
+from clearance.run import Run, RunState
+from clearance.schema import schema_hash, with_defaults
+from clearance.settlement import invalidate
+from clearance.store import audit, calls, policies, reviews, runs
+from clearance.store.calls import LedgerRow
+from clearance.toolcall import Tool, ToolCall, canonical, parse_arguments
+
+MAX_REJECTIONS_OF_A_TOOL = 3
+SYSTEM = "clearance"
+
+
+@dataclass(frozen=True)
+class Question:
+    """The calls of one AI message, in its order: tools known, arguments fitting their schemas.
+
+    `message` is the number of the AI message within the run, from 1; `fence` is that of the segment which
+    asks, None where the caller drives the thread.
+    """
+
+    run_id: str
+    thread_id: str
+    program: str
+    message: int
+    calls: tuple[ToolCall, ...]
+    tools: Mapping[str, Tool]
+    fence: int | None = None
+
+
+def ask(
+    tx: Connection, question: Question, *, policy: Policy, now: datetime, new_id: Callable[[], str]
+) -> Review | None:
+    """Return the review that the message waits for, made when there was none; None when nothing waits."""
+    thread = runs.lock_thread(tx, question.thread_id)
+    runs.check_fence(thread, question.fence)
+    run = runs.run(tx, question.run_id)
+    rounds = reviews.of_message(tx, run.id, question.message)
+    ledger = {row.key: row for row in calls.of_run(tx, run.id)}
+    to_ask: list[ReviewedCall] = []
+    for call in question.calls:
+        row = ledger.get(call.key)
+        settled_here = row is not None and row.state not in (CallState.HELD, CallState.CLEARED)
+        if settled_here or standing_call(rounds, call, tools=question.tools) is not None:
+            continue
+        tool = question.tools[call.tool]
+        arguments = with_defaults(tool.schema, parse_arguments(call.arguments))
+        verdict = judge(policy, call.tool, arguments=arguments)
+        if verdict.effect is Effect.DENY:
+            refuse(tx, call, run_id=run.id, to=CallState.BLOCKED, text=words.blocked(call.tool), now=now)
+        elif verdict.effect is Effect.HOLD and was_rejected(ledger.values(), call):
+            refuse(tx, call, run_id=run.id, to=CallState.REJECTED, text=words.repeated(call.tool), now=now)
+        elif verdict.effect is Effect.HOLD:
+            to_ask.append(_reviewed(tx, call, run=run, tool=tool, verdict=verdict))
+    waiting = next((found for found in rounds if found.status is ReviewStatus.PENDING), None)
+    if to_ask:
+        waiting = _next_round(tx, question, run, to_ask, waiting=waiting, rounds=rounds, now=now)
+    if waiting is not None:
+        runs.set_state(tx, run.id, RunState.WAITING)
+    return waiting
+
+
+def standing_call(
+    rounds: Sequence[Review], call: ToolCall, *, tools: Mapping[str, Tool]
+) -> ReviewedCall | None:
+    """Return what people were last asked about this very call, as long as it still counts.
+
+    The message may show the call as it was proposed, or as it was edited: the history is rewritten to what
+    runs. Anything else, or a tool whose schema changed, is another call.
+    """
+    for review in reversed(rounds):
+        found = review.call(call.key)
+        if found is None or found.state is Answer.INVALIDATED or review.status is ReviewStatus.INVALIDATED:
+            continue
+        tool = tools.get(found.tool)
+        same = _same(call, found.tool, found.arguments) or _same(call, found.proposed_tool, found.proposed)
+        if same and tool is not None and schema_hash(tool.schema) == found.schema_hash:
+            return found
+        return None
+    return None
+
+
+def was_rejected(ledger: Iterable[LedgerRow], call: ToolCall) -> bool:
+    """Whether this turn has rejected the same call before, or its tool too often to ask once more."""
+    rows = [row for row in ledger if row.state is CallState.REJECTED and row.tool == call.tool]
+    return len(rows) >= MAX_REJECTIONS_OF_A_TOOL or any(_same(call, row.tool, row.arguments) for row in rows)
+
+
+def refuse(tx: Connection, call: ToolCall, *, run_id: str, to: CallState, text: str, now: datetime) -> None:
+    """Give a call that nobody is asked about its final state, once."""
+    row = _row(call, run_id=run_id, state=to)
+    waiting = (CallState.HELD, CallState.CLEARED)
+    if calls.record(tx, replace(row, result=text, ended_at=now)) or calls.move(
+        tx, call.key, attempt=1, frm=waiting, to=to, values={"result": text, "ended_at": now}
+    ):
+        calls.void(tx, call.key)
+        kind = AuditKind.CALL_BLOCKED if to is CallState.BLOCKED else AuditKind.CALL_REJECTED
+        audit.write(tx, kind, call.key, actor=SYSTEM, now=now, facts={"tool": call.tool})
+
+
+def _next_round(
+    tx: Connection,
+    question: Question,
+    run: Run,
+    to_ask: list[ReviewedCall],
+    *,
+    waiting: Review | None,
+    rounds: Sequence[Review],
+    now: datetime,
+) -> Review:
+    """Ask the next round. What still waited in the one before is asked again with it, in message order."""
+    if waiting is not None:
+        after = closed(waiting, ReviewStatus.INVALIDATED, now=now, reason="What was asked about changed.")
+        invalidate(tx, waiting, after, now=now, by=SYSTEM)
+        asked = {call.key for call in to_ask}
+        to_ask += [replace(call, decisions=()) for call in waiting.waiting if call.key not in asked]
+    order = [call.key for call in question.calls]
+    number = max((found.round for found in rounds), default=0) + 1
+    review = Review(
+        id=f"{run.id}/{question.message}/{number}",
+        run_id=run.id,
+        thread_id=run.thread_id,
+        program=run.program,
+        kind=ReviewKind.CALLS,
+        message=question.message,
+        round=number,
+        status=ReviewStatus.PENDING,
+        version=1,
+        requester=run.requester,
+        asked_at=now,
+        deadline=deadline((call.verdict for call in to_ask), asked_at=now),
+        calls=tuple(sorted(to_ask, key=lambda call: order.index(call.key))),
+    )
+    reviews.insert_review(tx, review)
+    for call in review.calls:
+        _hold(tx, call, run_id=run.id)
+    audit.write(
+        tx, AuditKind.REVIEW_ASKED, review.id, actor=run.requester, now=now, facts=asked_facts(review)
+    )
+    return review
+
+
+def asked_facts(review: Review) -> dict[str, object]:
+    """Return what the trail keeps of a question: which calls, by fingerprint, and why."""
+    return {
+        "thread": review.thread_id,
+        "kind": review.kind,
+        "deadline": None if review.deadline is None else review.deadline.isoformat(),
+        "calls": [
+            {
+                "call": call.key,
+                "tool": call.tool,
+                "fingerprint": call.fingerprint,
+                "risk": call.verdict.risk,
+                "rules": list(call.verdict.rules),
+                "policy": call.verdict.policy,
+            }
+            for call in review.calls
+        ],
+    }
+
+
+def _reviewed(tx: Connection, call: ToolCall, *, run: Run, tool: Tool, verdict: Verdict) -> ReviewedCall:
+    salt = secrets.token_hex(16)
+    return ReviewedCall(
+        key=call.key,
+        tool_call_id=call.tool_call_id,
+        proposed_tool=call.tool,
+        proposed=call.arguments,
+        tool=call.tool,
+        arguments=call.arguments,
+        schema_hash=policies.keep_schema(tx, dict(tool.schema)),
+        salt=salt,
+        fingerprint=fingerprint(call, run=run.id, schema=tool.schema, salt=salt),
+        verdict=verdict,
+    )
+
+
+def _hold(tx: Connection, call: ReviewedCall, *, run_id: str) -> None:
+    plain = ToolCall(key=call.key, tool=call.tool, arguments=call.arguments)
+    row = replace(_row(plain, run_id=run_id, state=CallState.HELD), fingerprint=call.fingerprint)
+    if not calls.record(tx, row):
+        changed = {"tool": call.tool, "arguments": call.arguments, "fingerprint": call.fingerprint}
+        held = (CallState.HELD, CallState.CLEARED)
+        calls.move(tx, call.key, attempt=1, frm=held, to=CallState.HELD, values=changed)
+        calls.void(tx, call.key)
+
+
+def _row(call: ToolCall, *, run_id: str, state: CallState) -> LedgerRow:
+    return LedgerRow(
+        key=call.key,
+        run_id=run_id,
+        tool=call.tool,
+        arguments=call.arguments,
+        fingerprint="",
+        state=state,
+        attempt=1,
+        fence=0,
+    )
+
+
+def _same(call: ToolCall, tool: str, arguments: str) -> bool:
+    if call.tool != tool:
+        return False
+    return canonical(parse_arguments(call.arguments)) == canonical(parse_arguments(arguments))

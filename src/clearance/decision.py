@@ -1,0 +1,286 @@
+"""Decisions: how a set of them is read, and what it makes of a review.
+
+`read_decisions` turns what a client sent into one decision for each waiting call, or refuses it whole.
+`settle` applies the set: a function of values, evaluated inside the transaction that stores its result.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from clearance.deadline import is_over
+from clearance.errors import (
+    Fault,
+    ForbiddenError,
+    InvalidArgumentsError,
+    InvalidReviewDecisionError,
+    ReviewConflictError,
+)
+from clearance.people import Mode, Person, refusal
+from clearance.policy import DecisionType, Effect
+from clearance.review import (
+    Answer,
+    Decision,
+    Review,
+    ReviewedCall,
+    ReviewKind,
+    ReviewStatus,
+    tally,
+)
+from clearance.toolcall import argument_text, parse_arguments
+
+MAX_TEXT = 64 * 1024
+_FIELDS = frozenset({"type", "call", "message", "edited_action"})
+
+Revise = Callable[[ReviewedCall, str, str], ReviewedCall]
+"""Makes the next revision of a call for (call, tool, arguments): schema checked, policy judged again.
+Raises `InvalidArgumentsError`, or `InvalidReviewDecisionError` for a tool that is not known."""
+
+
+def read_decisions(payload: object, review: Review, *, by: str, now: datetime) -> tuple[Decision, ...]:
+    """Return one decision for each waiting call of the review, in the order of its calls.
+
+    Each item is `{"type", "call", "message"?, "edited_action"?: {"name", "args"}}`; `args` is an object, or
+    JSON text where exact numbers matter. `call` is the call's key; it may be left out only where order
+    cannot matter: one call waits, or all decisions are the same and carry nothing.
+    Raises `InvalidReviewDecisionError` with every fault; nothing is guessed.
+    """
+    if not isinstance(payload, Sequence) or isinstance(payload, str | bytes):
+        raise InvalidReviewDecisionError("Decisions are a list, one for each call that waits.")
+    waiting = review.waiting
+    items, faults = _shapes(payload)
+    if faults:
+        raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
+    if len(items) != len(waiting):
+        raise InvalidReviewDecisionError(
+            f"{len(waiting)} calls wait and {len(items)} decisions came. Send one for each: {_keys(waiting)}."
+        )
+    named = [item.get("call") for item in items]
+    if all(name is None for name in named):
+        _require_order_free(items, waiting)
+        named = [call.key for call in waiting]
+    faults = _name_faults(named, waiting)
+    if faults:
+        raise InvalidReviewDecisionError(
+            f"The decisions do not match the calls that wait ({_keys(waiting)}).", faults=faults
+        )
+    by_name = dict(zip(named, items, strict=True))
+    return tuple(_decision(by_name[call.key], call, by=by, now=now) for call in waiting)
+
+
+def settle(
+    review: Review,
+    decisions: Sequence[Decision],
+    *,
+    by: Person,
+    now: datetime,
+    version: int,
+    mode: Mode,
+    party: str,
+    people: Mapping[str, Person],
+    revise: Revise,
+) -> Review:
+    """Return the review with these decisions of one person applied, all of them or none.
+
+    `decisions` are what `read_decisions` gave; `version` is the one the person saw; `party` is the person
+    on whose behalf it was asked. Raises `ReviewConflictError` when the review is no longer what was seen,
+    `ForbiddenError` when the person may not decide it, `InvalidReviewDecisionError` for a content that the
+    rules do not allow.
+    """
+    check_open(review, version=version, now=now)
+    operators_only = review.kind is ReviewKind.OUTCOME and not any(
+        call.verdict.rules for call in review.calls
+    )
+    why_not = refusal(by, requester=party, mode=mode, operators_only=operators_only)
+    if why_not is not None:
+        raise ForbiddenError(why_not)
+    answers = {item.call: item for item in decisions}
+    calls: list[ReviewedCall] = []
+    faults: list[Fault] = []
+    for place, call in enumerate(review.calls):
+        if call.state is not Answer.WAITING:
+            calls.append(call)
+            continue
+        try:
+            calls.append(_apply(call, answers[call.key], people=people, revise=revise))
+        except InvalidReviewDecisionError as error:
+            faults.extend(error.faults or [Fault(f"/{place}", str(error))])
+    if faults:
+        raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
+    settled = all(call.state is not Answer.WAITING for call in calls)
+    return replace(
+        review,
+        calls=tuple(calls),
+        version=review.version + 1,
+        status=ReviewStatus.SETTLED if settled else ReviewStatus.PENDING,
+        ended_at=now if settled else None,
+    )
+
+
+def check_open(review: Review, *, version: int, now: datetime) -> None:
+    """Raise `ReviewConflictError` unless the review waits, is the one that was seen, and is in time."""
+    if review.status is not ReviewStatus.PENDING:
+        raise ReviewConflictError(f"Review {review.id} is {review.status} already. {outcome(review)}", review)
+    if is_over(review.deadline, now=now):
+        raise ReviewConflictError(
+            f"Review {review.id} expired at {review.deadline:%Y-%m-%d %H:%M:%S} UTC.", review
+        )
+    if review.version != version:
+        raise ReviewConflictError(
+            f"Review {review.id} changed since you read it (version {review.version}, you saw {version}). "
+            f"{outcome(review)} Read it again.",
+            review,
+        )
+
+
+def outcome(review: Review) -> str:
+    """Return who decided what so far, as a sentence."""
+    said = [
+        f"{item.by}: {item.type} {call.tool}"
+        for call in review.calls
+        for item in sorted(call.decisions, key=lambda item: item.at)
+    ]
+    if said:
+        return "Decided: " + "; ".join(said) + "."
+    return review.reason or "Nobody has decided yet."
+
+
+def _apply(
+    call: ReviewedCall, decision: Decision, *, people: Mapping[str, Person], revise: Revise
+) -> ReviewedCall:
+    allowed = call.verdict.decisions
+    if decision.type not in allowed:
+        raise InvalidReviewDecisionError(
+            f"{call.tool} cannot be answered with {decision.type}; allowed: {', '.join(allowed)}."
+        )
+    if decision.type is DecisionType.REJECT and call.verdict.reason and not decision.message.strip():
+        raise InvalidReviewDecisionError(f"Rejecting {call.tool} needs a reason: fill 'message'.")
+    if decision.type is DecisionType.EDIT:
+        call = _edited(call, decision, revise=revise)
+    counted = replace(decision, revision=call.revision)
+    call = replace(call, decisions=(*call.decisions, counted))
+    return replace(call, state=tally(call, people))
+
+
+def _edited(call: ReviewedCall, decision: Decision, *, revise: Revise) -> ReviewedCall:
+    """Return the next revision: a new proposal, which the rules of its own tool must let people clear."""
+    tool = decision.tool or call.tool
+    try:
+        revised = revise(call, tool, decision.arguments or "")
+    except InvalidArgumentsError as error:
+        faults = [Fault(f"/edited_action/args{fault.pointer}", fault.message) for fault in error.faults]
+        raise InvalidReviewDecisionError(str(error), faults=faults) from error
+    verdict = revised.verdict
+    if verdict.effect is Effect.DENY:
+        raise InvalidReviewDecisionError(f"The policy denies {tool} with these arguments.")
+    if not {DecisionType.APPROVE, DecisionType.EDIT} <= set(verdict.decisions):
+        raise InvalidReviewDecisionError(f"The rules of {tool} do not let an edit clear it.")
+    return replace(revised, revision=call.revision + 1, state=Answer.WAITING)
+
+
+def _shapes(payload: Sequence[object]) -> tuple[list[Mapping[str, Any]], list[Fault]]:
+    items: list[Mapping[str, Any]] = []
+    faults: list[Fault] = []
+    for place, item in enumerate(payload):
+        found = _shape_faults(item)
+        faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
+        if isinstance(item, Mapping):
+            items.append(item)
+    return items, faults
+
+
+def _shape_faults(item: object) -> list[Fault]:
+    if not isinstance(item, Mapping):
+        return [Fault("", 'must be an object such as {"type": "approve"}')]
+    kind = item.get("type")
+    if not isinstance(kind, str) or kind not in tuple(DecisionType):
+        return [Fault("/type", f"must be one of {', '.join(DecisionType)}")]
+    faults = [Fault(f"/{name}", "is not known here") for name in item if name not in _FIELDS]
+    for name in ("call", "message"):
+        if item.get(name) is not None and not isinstance(item[name], str):
+            faults.append(Fault(f"/{name}", "must be a text"))
+    if len(str(item.get("message") or "").encode(errors="replace")) > MAX_TEXT:
+        faults.append(Fault("/message", f"must have at most {MAX_TEXT} bytes"))
+    if kind == DecisionType.EDIT:
+        faults.extend(_edit_faults(item.get("edited_action")))
+    elif item.get("edited_action") is not None:
+        faults.append(Fault("/edited_action", f"belongs to an edit, not to {kind}"))
+    if kind == DecisionType.RESPOND and not str(item.get("message") or "").strip():
+        faults.append(Fault("/message", "is missing: the text that the agent gets as the result"))
+    return faults
+
+
+def _edit_faults(action: object) -> list[Fault]:
+    if not isinstance(action, Mapping):
+        return [Fault("/edited_action", 'is missing: {"name": …, "args": {…}}')]
+    faults = [
+        Fault(f"/edited_action/{name}", "is not known here")
+        for name in action
+        if name not in ("name", "args")
+    ]
+    if action.get("name") is not None and not isinstance(action["name"], str):
+        faults.append(Fault("/edited_action/name", "must be the name of a tool"))
+    if not isinstance(action.get("args"), Mapping | str):
+        faults.append(Fault("/edited_action/args", "must be an object, all arguments of the call"))
+        return faults
+    try:
+        _argument_text(action["args"])
+    except InvalidArgumentsError as error:
+        faults.append(Fault("/edited_action/args", str(error)))
+    return faults
+
+
+def _argument_text(args: Mapping[str, Any] | str) -> str:
+    """Return the JSON text of edited arguments, given parsed or as text."""
+    if isinstance(args, str):
+        return argument_text(parse_arguments(args))
+    return argument_text(dict(args))
+
+
+def _require_order_free(items: Sequence[Mapping[str, Any]], waiting: Sequence[ReviewedCall]) -> None:
+    if len(waiting) <= 1:
+        return
+    bare = all(not item.get("message") and not item.get("edited_action") for item in items)
+    if bare and len({item["type"] for item in items}) == 1:
+        return
+    raise InvalidReviewDecisionError(
+        f"{len(waiting)} calls wait, and the decisions differ: each must name its 'call' ({_keys(waiting)})."
+    )
+
+
+def _name_faults(named: Sequence[str | None], waiting: Sequence[ReviewedCall]) -> list[Fault]:
+    keys = {call.key for call in waiting}
+    faults = []
+    for place, name in enumerate(named):
+        if name is None:
+            faults.append(Fault(f"/{place}/call", "is missing"))
+        elif name not in keys:
+            faults.append(Fault(f"/{place}/call", "names no call that waits"))
+        elif named.index(name) != place:
+            faults.append(Fault(f"/{place}/call", "is named twice"))
+    return faults
+
+
+def _decision(item: Mapping[str, Any], call: ReviewedCall, *, by: str, now: datetime) -> Decision:
+    action = item.get("edited_action")
+    return Decision(
+        call=call.key,
+        type=DecisionType(item["type"]),
+        by=by,
+        at=now,
+        revision=call.revision,
+        message=item.get("message") or "",
+        tool=(action.get("name") or call.tool) if action else None,
+        arguments=_argument_text(action["args"]) if action else None,
+    )
+
+
+def _keys(calls: Sequence[ReviewedCall]) -> str:
+    return ", ".join(call.key for call in calls)
+
+
+def named_calls(payload: object) -> list[str]:
+    """Return the calls that a payload names, whatever else is right or wrong with it."""
+    items = payload if isinstance(payload, Sequence) and not isinstance(payload, str | bytes) else []
+    return [item["call"] for item in items if isinstance(item, Mapping) and isinstance(item.get("call"), str)]

@@ -1,0 +1,107 @@
+"""The embedded engine: a runner in the process, over the threads' own rows in SQLite.
+
+A wake is the commit itself: SQLite tells through `data_version` that another connection has committed, and
+the runner looks which threads want something. Threads of a process that died are freed by its slot's lock.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from clearance.engine import Advance
+from clearance.engine.slots import Slot
+from clearance.errors import StoreError
+from clearance.store import runs
+from clearance.store.database import Database
+
+LOOK_EVERY = 0.01
+"""Seconds between two looks at `data_version`; a look costs some microseconds."""
+SWEEP_EVERY = 0.5
+
+log = logging.getLogger(__name__)
+
+
+class EmbeddedEngine:
+    """Delivers wakes on SQLite, to up to `threads` segments at a time in this process."""
+
+    def __init__(self, database: Database, *, slots: Path, threads: int = 4) -> None:
+        self._database = database
+        self._slot = Slot(slots)
+        self._threads = threads
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._busy: set[str] = set()
+        self._ended = threading.Event()
+
+    @property
+    def owner(self) -> str | None:
+        """The slot of this process."""
+        return self._slot.name
+
+    def wake(self, tx: Connection, thread_id: str, *, program: str) -> None:
+        """Nothing to do: the commit of the row is the wake."""
+
+    def work(self, advance: Advance, *, programs: Callable[[], tuple[str, ...]]) -> None:
+        """Advance threads until `stop`."""
+        with self._database.write() as tx:
+            runs.disown(tx, self._slot.name)
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="segment") as pool:
+            seen, swept = -1, 0.0
+            while not self._stopping.is_set():
+                try:
+                    if time.monotonic() - swept > SWEEP_EVERY:
+                        self._free_the_dead()
+                        swept, seen = time.monotonic(), -1
+                    version = self._database.data_version()
+                    if version != seen or self._ended.is_set():
+                        self._ended.clear()
+                        seen = version
+                        self._submit(pool, advance, programs())
+                except StoreError as error:
+                    log.warning("the embedded engine waits for the database: %s", error)
+                    self._stopping.wait(SWEEP_EVERY)
+                self._stopping.wait(LOOK_EVERY)
+        self._slot.close()
+
+    def stop(self) -> None:
+        """Take no more threads."""
+        self._stopping.set()
+
+    def _submit(self, pool: ThreadPoolExecutor, advance: Advance, programs: tuple[str, ...]) -> None:
+        with self._lock:
+            free = self._threads - len(self._busy)
+        if free <= 0 or not programs:
+            return
+        with self._database.read() as tx:
+            # As many more as are busy: those still want something until their segment has ended.
+            due = runs.due_threads(tx, programs=programs, limit=self._threads + free)
+        for thread_id in due:
+            with self._lock:
+                if len(self._busy) >= self._threads:
+                    return
+                if thread_id in self._busy:
+                    continue
+                self._busy.add(thread_id)
+            pool.submit(self._advance, advance, thread_id)
+
+    def _advance(self, advance: Advance, thread_id: str) -> None:
+        try:
+            advance(thread_id)
+        finally:
+            with self._lock:
+                self._busy.discard(thread_id)
+            self._ended.set()
+
+    def _free_the_dead(self) -> None:
+        with self._database.read() as tx:
+            owners = runs.owners(tx)
+        for owner in owners:
+            with self._slot.held_if_dead(owner) as dead:
+                if dead:
+                    with self._database.write() as tx:
+                        runs.disown(tx, owner)

@@ -1,0 +1,227 @@
+"""Every error that Clearance raises on purpose, each with its HTTP status and its exit code.
+
+    ClearanceError
+    ├─ InvalidInputError            422  2   what was sent cannot be taken; nothing was changed
+    │   ├─ EmptyMessageError
+    │   ├─ InvalidArgumentsError             arguments that are not an object, or break the schema
+    │   ├─ InvalidReviewDecisionError        count, type, names or content of decisions
+    │   └─ PolicyError                       a rule that cannot mean what it says
+    ├─ NotFoundError                404  4
+    │   └─ NoPendingReviewError
+    ├─ ForbiddenError               403  6   known, but not entitled
+    ├─ ConflictError                409  5   true when it was sent, overtaken meanwhile
+    │   ├─ ThreadBusyError
+    │   ├─ ReviewPendingError
+    │   ├─ ReviewConflictError               decided, expired or withdrawn before
+    │   └─ KeyReusedError                    the same key with other arguments
+    ├─ CallRefusedError             409  7   the call did not run and will not
+    │   ├─ CallRejectedError
+    │   └─ CallBlockedError
+    ├─ CallFailedError              502  8   the tool ran and raised
+    ├─ CallUncertainError           502  9   started, outcome unknown, never repeated by itself
+    ├─ RunUnfinishedError           202 10   still working when the wait ended
+    ├─ RunFailedError               500 11
+    ├─ SettingsError                500 12   this installation is not set up as it must be
+    └─ StoreError                   503 13   the database cannot be used now
+
+`FenceLostError` stands outside the tree, and outside `Exception`: it is not a failure but the order to
+stop, given to a segment whose thread was taken over, and no handler on the way may swallow it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from clearance.review import Review
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing that is wrong with what was sent: a JSON pointer to the place, and a sentence."""
+
+    pointer: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.pointer or '(whole)'}: {self.message}"
+
+
+class ClearanceError(Exception):
+    """The root of the tree: a sentence that says what is wrong and what to do."""
+
+    status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+
+
+class InvalidInputError(ClearanceError):
+    """What was sent cannot be taken. `faults` lists every place that is wrong."""
+
+    status = 422
+    exit_code = 2
+
+    def __init__(self, message: str, *, faults: Sequence[Fault] = ()) -> None:
+        details = "; ".join(str(fault) for fault in faults)
+        super().__init__(f"{message} {details}" if details else message)
+        self.faults = tuple(faults)
+
+
+class EmptyMessageError(InvalidInputError):
+    """A message without text."""
+
+    def __init__(self) -> None:
+        super().__init__("The message is empty. Write what the agent should do.")
+
+
+class InvalidArgumentsError(InvalidInputError):
+    """Arguments that are no JSON object, are outside the limits, or break the tool's schema."""
+
+
+class InvalidReviewDecisionError(InvalidInputError):
+    """A set of decisions that does not fit the review. The review is unchanged and still waits."""
+
+
+class PolicyError(InvalidInputError):
+    """A policy that cannot be loaded, because a rule in it could never do what it says."""
+
+
+class NotFoundError(ClearanceError):
+    """Nothing is known under that name (or nothing that this person may see)."""
+
+    status = 404
+    exit_code = 4
+
+
+class NoPendingReviewError(NotFoundError):
+    """The thread has no review that waits for a decision."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"Thread {thread_id} has no review that waits. There is nothing to decide.")
+        self.thread_id = thread_id
+
+
+class ForbiddenError(ClearanceError):
+    """The person is known, but may not do this."""
+
+    status = 403
+    exit_code = 6
+
+
+class ConflictError(ClearanceError):
+    """The world moved on since this was read. Read again, then decide."""
+
+    status = 409
+    exit_code = 5
+
+
+class ThreadBusyError(ConflictError):
+    """The thread works on an earlier message."""
+
+    def __init__(self, thread_id: str, run_id: str) -> None:
+        super().__init__(
+            f"Thread {thread_id} still works on run {run_id}. Send the message when it has ended."
+        )
+        self.thread_id = thread_id
+        self.run_id = run_id
+
+
+class ReviewPendingError(ConflictError):
+    """A review waits for a person; until it is decided nothing goes on."""
+
+    def __init__(self, review_id: str, address: str | None = None) -> None:
+        how = address or f"clearance show {review_id}"
+        super().__init__(f"Review {review_id} waits for a decision. Decide it first: {how}")
+        self.review_id = review_id
+        self.address = how
+
+
+class ReviewConflictError(ConflictError):
+    """Somebody else was first. `review` is what it became, with who decided what."""
+
+    def __init__(self, message: str, review: "Review") -> None:
+        super().__init__(message)
+        self.review = review
+
+
+class KeyReusedError(ConflictError):
+    """A key stands for one call; other arguments need another key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"Key {key} was used for other arguments. Use a new key for another call.")
+        self.key = key
+
+
+class CallRefusedError(ClearanceError):
+    """The call did not run, and will not run under this key."""
+
+    status = 409
+    exit_code = 7
+
+
+class CallRejectedError(CallRefusedError):
+    """People rejected the call, or nobody cleared it in time."""
+
+
+class CallBlockedError(CallRefusedError):
+    """There is no clearance that fits the call, or the policy denies it."""
+
+
+class CallFailedError(ClearanceError):
+    """The tool ran and raised; its message is the result."""
+
+    status = 502
+    exit_code = 8
+
+
+class CallUncertainError(ClearanceError):
+    """The call was started and its outcome is unknown. It is not repeated until a person says so."""
+
+    status = 502
+    exit_code = 9
+
+
+class RunUnfinishedError(ClearanceError):
+    """The run goes on; only the wait has ended. Ask again with the run's id."""
+
+    status = 202
+    exit_code = 10
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"Run {run_id} has not finished yet; it goes on, and nothing was lost. "
+            "If it stays so, check that a worker runs: clearance doctor"
+        )
+        self.run_id = run_id
+
+
+class RunFailedError(ClearanceError):
+    """The run ended with an error; the thread takes the next message."""
+
+    status = 500
+    exit_code = 11
+
+    def __init__(self, run_id: str, reason: str) -> None:
+        super().__init__(f"Run {run_id} failed: {reason}")
+        self.run_id = run_id
+        self.reason = reason
+
+
+class SettingsError(ClearanceError):
+    """This installation is not set up as it must be."""
+
+    exit_code = 12
+
+
+class StoreError(ClearanceError):
+    """The database cannot be used now. Nothing was half-done."""
+
+    status = 503
+    exit_code = 13
+
+
+class FenceLostError(BaseException):
+    """Another worker has taken the thread over; whatever this segment still does is discarded."""
+
+    def __init__(self, thread_id: str) -> None:
+        super().__init__(f"thread {thread_id} was taken over")
+        self.thread_id = thread_id

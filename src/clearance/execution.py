@@ -1,0 +1,206 @@
+"""Execution: the only way to a gated tool. A call runs once, against a clearance that fits it exactly.
+
+    take      the clearance is used and the ledger says `started`, committed before the tool is called
+    the tool  runs in a daemon thread; a thread cannot be stopped, so its time limit ends the wait, not it
+    keep      the outcome is written by the tool's own thread, so that a late one is not lost
+
+Between take and keep the outcome is unknown. Whoever finds a call there without a living thread says so
+(`uncertain`) and asks a person; it is run again only where the tool says that this is safe.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clearance.errors import StoreError
+from clearance.keeping import conclude, keep
+from clearance.killpoints import at
+from clearance.ledger import Ledger, Refused, Taken, Underway, outcome_of
+from clearance.outcome import FINAL, CallState, Outcome
+from clearance.results import Result, read_result
+from clearance.run import Run
+from clearance.store import calls
+from clearance.store.database import retrying
+from clearance.taking import resume, take, take_again
+from clearance.toolcall import Tool, ToolCall, parse_arguments
+
+POLL = 0.05
+
+
+@dataclass(frozen=True)
+class AskAgain:
+    """The call may not run as things stand: people must be asked (again) first."""
+
+    key: str
+
+
+@dataclass
+class Started:
+    """A tool that runs in this process; `outcome` is there once `ended` is set and it could be kept."""
+
+    taken: Taken
+    ended: threading.Event = field(default_factory=threading.Event)
+    outcome: Outcome | None = None
+
+
+class Execution:
+    """Runs the cleared calls of this process."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._running: dict[tuple[str, int], Started] = {}
+        self._lock = threading.Lock()
+
+    def execute(
+        self,
+        run: Run,
+        proposed: Sequence[ToolCall],
+        *,
+        message: int,
+        tools: Mapping[str, Tool],
+        fence: int | None,
+    ) -> list[Outcome | AskAgain]:
+        """Run the calls of one AI message, and return what became of each, in their order.
+
+        Calls whose tool allows it run side by side, the others one by one after them. A call that ended
+        before gives its kept outcome; one without a clearance that fits is not run. Raises
+        `FenceLostError` when the thread was taken over, `StoreError` when the database stays away.
+        """
+        context = _Context(run, message, tools, fence)
+        begun: dict[str, Outcome | AskAgain | Started] = {}
+        for call in proposed:
+            if tools[call.tool].parallel:
+                begun[call.key] = self._begin(call, context)
+        for call in proposed:
+            if call.key not in begun:
+                begun[call.key] = self._finish(self._begin(call, context))
+        return [self._finish(begun[call.key]) for call in proposed]
+
+    def execute_again(self, key: str, *, tools: Mapping[str, Tool]) -> Outcome | None:
+        """Run an uncertain call once more, as a person cleared; None when it is not to be run now."""
+        taken = retrying(lambda: take_again(self._ledger, key, tools=tools))
+        if taken is None:
+            return None
+        at("taken")
+        return self._wait(self._start(taken))
+
+    def ended(self, keys: Sequence[str]) -> dict[str, Outcome]:
+        """Return the outcomes of those calls that have one, uncertain ones too; nothing is run."""
+        with self._ledger.database.read() as tx:
+            rows = [calls.row(tx, key) for key in keys]
+        found = [row for row in rows if row is not None]
+        return {row.key: outcome_of(row) for row in found if row.state in FINAL | {CallState.UNCERTAIN}}
+
+    def busy(self) -> int:
+        """Return how many tools run in this process, those past their time limit too."""
+        with self._lock:
+            return len(self._running)
+
+    def _begin(self, call: ToolCall, context: "_Context") -> Outcome | AskAgain | Started:
+        at("before-take")
+        while True:
+            found = retrying(
+                lambda: take(
+                    self._ledger,
+                    context.run,
+                    call,
+                    message=context.message,
+                    tools=context.tools,
+                    fence=context.fence,
+                )
+            )
+            match found:
+                case Taken():
+                    at("taken")
+                    return self._start(found)
+                case Refused():
+                    return AskAgain(call.key)
+                case Outcome():
+                    return found
+                case Underway():
+                    resumed = self._meet(found, context)
+                    if resumed is not None:
+                        return resumed
+
+    def _meet(self, other: Underway, context: "_Context") -> Outcome | Started | None:
+        """Deal with a call that was started before; None: look at it again."""
+        with self._lock:
+            here = self._running.get((other.taken.key, other.taken.attempt))
+        if here is not None:
+            return self._wait(here)
+        if other.superseded or other.overdue or other.worker == self._ledger.worker:
+            return self._recover(other.taken, context)
+        # A caller in another process works on it; its thread row is nobody's to fence.
+        threading.Event().wait(POLL)
+        return None
+
+    def _recover(self, taken: Taken, context: "_Context") -> Outcome | Started:
+        """Bring a call to its end whose process was lost: run it again only where that is safe."""
+        tool = taken.tool
+        again = tool.idempotent or tool.read_only
+        if tool.verify is not None and not again:
+            try:
+                value = tool.verify(parse_arguments(taken.arguments), taken.idempotency_key)
+            except Exception:  # noqa: BLE001 - a check that fails has checked nothing
+                return retrying(lambda: conclude(self._ledger, taken))
+            if value is not None:
+                return retrying(lambda: keep(self._ledger, taken, read_result(value)))
+            again = True
+        if again:
+            resumed = retrying(lambda: resume(self._ledger, taken, fence=context.fence))
+            if resumed is not None:
+                return self._start(resumed)
+        return retrying(lambda: conclude(self._ledger, taken))
+
+    def _start(self, taken: Taken) -> Started:
+        started = Started(taken)
+        with self._lock:
+            self._running[taken.key, taken.attempt] = started
+        name = f"tool-{taken.tool.name}"
+        threading.Thread(target=self._run, args=(started,), name=name, daemon=True).start()
+        return started
+
+    def _run(self, started: Started) -> None:
+        """Call the tool and keep what it gave; the body of its thread."""
+        taken = started.taken
+        try:
+            result = _call(taken)
+            at("tool-ran")
+            started.outcome = retrying(lambda: keep(self._ledger, taken, result))
+            at("outcome-kept")
+        except StoreError:
+            # The effect is there and its outcome could not be written. The row says `started`, and whoever
+            # looks at it next says `uncertain`.
+            return
+        finally:
+            with self._lock:
+                self._running.pop((taken.key, taken.attempt), None)
+            started.ended.set()
+
+    def _finish(self, begun: Outcome | AskAgain | Started) -> Outcome | AskAgain:
+        return self._wait(begun) if isinstance(begun, Started) else begun
+
+    def _wait(self, started: Started) -> Outcome:
+        """Wait for a tool up to its time limit, and return how its call then stands."""
+        started.ended.wait(started.taken.tool.timeout)
+        if started.outcome is not None:
+            return started.outcome
+        return retrying(lambda: conclude(self._ledger, started.taken))
+
+
+@dataclass(frozen=True)
+class _Context:
+    run: Run
+    message: int
+    tools: Mapping[str, Tool]
+    fence: int | None
+
+
+def _call(taken: Taken) -> Result:
+    """Call the tool; whatever it raises is its result, and no more than that."""
+    try:
+        value = taken.tool.run(parse_arguments(taken.arguments), taken.idempotency_key)
+    except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends the tool and not the worker
+        name = type(error).__name__
+        return Result(ok=False, text=f"{name}: {error}" if str(error) else name)
+    return read_result(value)

@@ -1,0 +1,207 @@
+"""The gate: where calls are asked about, decided, withdrawn and let expire. Every door comes through here.
+
+Each verb is one transaction that locks the thread's row first, so that all of them stand in one order; what
+it writes (review, decisions, trail, clearances, wake) is there together or not at all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from clearance.asking import Question, ask
+from clearance.audit import AuditKind, salted_hash
+from clearance.deadline import is_over
+from clearance.decision import check_open, named_calls, read_decisions, settle
+from clearance.errors import (
+    ConflictError,
+    Fault,
+    ForbiddenError,
+    InvalidReviewDecisionError,
+    NoPendingReviewError,
+    ReviewConflictError,
+)
+from clearance.fingerprint import fingerprint
+from clearance.people import Person, Role, has_role, requesting_party
+from clearance.policy import judge
+from clearance.program import Programs
+from clearance.review import Decision, Review, ReviewedCall, ReviewStatus, closed
+from clearance.schema import check_arguments, with_defaults
+from clearance.settlement import Wake, close_calls, settle_calls
+from clearance.store import audit, people, policies, reviews, runs
+from clearance.store.database import Database
+from clearance.toolcall import ToolCall
+
+SYSTEM = "clearance"
+SWEEP_LIMIT = 100
+
+
+class Gate:
+    """The verbs on reviews. `new_id` makes fresh ids; `wake` asks for a segment in the same transaction."""
+
+    def __init__(
+        self, database: Database, *, programs: Programs, wake: Wake, new_id: Callable[[], str]
+    ) -> None:
+        self.database = database
+        self.programs = programs
+        self._wake = wake
+        self._new_id = new_id
+
+    def ask(self, question: Question) -> Review | None:
+        """Ask people about those calls of one AI message that need it; return the review that waits.
+
+        None: nothing waits, every call is settled or needs nobody. Asking again changes nothing, unless
+        what is asked about changed: then the old review is invalidated and the next round asked.
+        Raises `FenceLostError` for a segment that was taken over.
+        """
+        with self.database.write() as tx:
+            known = self.programs.policies(question.program)
+            policy = policies.active(tx, question.program, known=known)
+            now = self.database.now(tx)
+            return ask(tx, question, policy=policy, now=now, new_id=self._new_id)
+
+    def decide(self, review_id: str, payload: object, *, by: str, version: int) -> Review:
+        """Take one person's decisions for every call of the review that waits, all of them or none.
+
+        `payload` is read by `decision.read_decisions`; `version` is that of the review the person saw.
+        Returns the review as it then is. Raises `ReviewConflictError` when it moved on meanwhile (the
+        error carries what happened), `ForbiddenError`, `InvalidReviewDecisionError`, `NotFoundError`.
+        """
+        with self.database.read() as tx:
+            thread_id = reviews.review(tx, review_id).thread_id
+        with self.database.write() as tx:
+            runs.lock_thread(tx, thread_id)
+            before = reviews.review(tx, review_id)
+            # Read after the lock: a decision counts at the instant at which nothing can overtake it.
+            now = self.database.now(tx)
+            person = people.person(tx, by)
+            check_open(before, version=version, now=now)
+            decisions = read_decisions(payload, before, by=by, now=now)
+            after = self._settled(tx, before, decisions, by=person, now=now, version=version)
+            ids = [self._new_id() for _ in decisions]
+            if not reviews.save(tx, before, after, ids=ids):
+                raise ReviewConflictError(f"Review {review_id} was decided at this moment.", before)
+            self._record_decided(tx, before, after, by=by, now=now)
+            if after.status is ReviewStatus.SETTLED:
+                settle_calls(tx, after, now=now, by=by, new_id=self._new_id, wake=self._wake)
+            return after
+
+    def decide_waiting(self, thread_id: str, payload: object, *, by: str) -> Review:
+        """Take decisions for whatever the thread waits for, from a door that names no review.
+
+        They must name their calls, except at the first review of a thread: afterwards a late repetition of
+        an earlier answer could not be told from a new one. Raises `NoPendingReviewError` too.
+        """
+        with self.database.read() as tx:
+            waiting = reviews.pending(tx, thread_id)
+            if waiting is None:
+                raise NoPendingReviewError(thread_id)
+            bound = bool(named_calls(payload)) or reviews.is_first(tx, waiting)
+        if not bound:
+            raise InvalidReviewDecisionError(
+                "This thread was decided on before, and an answer that names neither review nor call could be "
+                f"a late repetition. Name the review ({waiting.id}), or each decision's 'call'."
+            )
+        return self.decide(waiting.id, payload, by=by, version=waiting.version)
+
+    def withdraw(self, review_id: str, *, by: str, reason: str) -> Review:
+        """Take a question back, as who asked it or as an operator; its waiting calls never run."""
+        with self.database.read() as tx:
+            found = reviews.review(tx, review_id)
+            person = people.person(tx, by)
+            party = requesting_party(found.requester, people.by_id(tx, [found.requester]))
+        if by != party and not has_role(person, Role.OPERATOR):
+            raise ForbiddenError("Only who asked for this, or an operator, can withdraw it.")
+        return self._close(found, ReviewStatus.WITHDRAWN, by=by, reason=reason)
+
+    def sweep(self) -> int:
+        """Expire the reviews whose deadline is over; return how many. Harmless from several workers."""
+        with self.database.read() as tx:
+            due = reviews.due(tx, now=self.database.now(tx), limit=SWEEP_LIMIT)
+            found = [reviews.review(tx, review_id) for review_id, _ in due]
+        return sum(1 for review in found if self._expire(review))
+
+    def _expire(self, found: Review) -> bool:
+        try:
+            self._close(found, ReviewStatus.EXPIRED, by=SYSTEM, reason="Nobody decided in time.")
+        except ConflictError:
+            return False
+        return True
+
+    def _close(self, found: Review, status: ReviewStatus, *, by: str, reason: str) -> Review:
+        with self.database.write() as tx:
+            runs.lock_thread(tx, found.thread_id)
+            before = reviews.review(tx, found.id)
+            now = self.database.now(tx)
+            if before.status is not ReviewStatus.PENDING:
+                raise ReviewConflictError(f"Review {before.id} is {before.status} already.", before)
+            if status is ReviewStatus.EXPIRED and not is_over(before.deadline, now=now):
+                raise ReviewConflictError(f"Review {before.id} is not due.", before)
+            after = closed(before, status, now=now, reason=reason)
+            reviews.save(tx, before, after)
+            close_calls(tx, before, after, now=now, by=by, wake=self._wake)
+            return after
+
+    def _settled(
+        self,
+        tx: Connection,
+        before: Review,
+        decisions: Sequence[Decision],
+        *,
+        by: Person,
+        now: datetime,
+        version: int,
+    ) -> Review:
+        deciders = {item.by for call in before.calls for item in call.decisions}
+        known = people.by_id(tx, sorted({*deciders, by.id, before.requester}))
+        return settle(
+            before,
+            decisions,
+            by=by,
+            now=now,
+            version=version,
+            mode=people.mode(tx),
+            party=requesting_party(before.requester, known),
+            people=known,
+            revise=lambda call, tool, arguments: self._revise(
+                tx, before, call, tool=tool, arguments=arguments
+            ),
+        )
+
+    def _revise(
+        self, tx: Connection, review: Review, call: ReviewedCall, *, tool: str, arguments: str
+    ) -> ReviewedCall:
+        """Return the call with another tool or other arguments, judged by the policy that is active now."""
+        schema = policies.tool_schema(tx, review.program, tool)
+        if schema is None and tool == call.tool:
+            schema = policies.schema(tx, call.schema_hash)
+        if schema is None:
+            known = ", ".join(policies.tool_names(tx, review.program))
+            fault = Fault("/edited_action/name", f"is no tool of this agent; it has {known}")
+            raise InvalidReviewDecisionError(f"There is no tool {tool}.", faults=[fault])
+        parsed = check_arguments(tool, schema, arguments)
+        policy = policies.active(tx, review.program, known=self.programs.policies(review.program))
+        edited = ToolCall(key=call.key, tool=tool, arguments=arguments)
+        return replace(
+            call,
+            tool=tool,
+            arguments=arguments,
+            schema_hash=policies.keep_schema(tx, schema),
+            fingerprint=fingerprint(edited, run=review.run_id, schema=schema, salt=call.salt),
+            verdict=judge(policy, tool, arguments=with_defaults(schema, parsed)),
+        )
+
+    def _record_decided(
+        self, tx: Connection, before: Review, after: Review, *, by: str, now: datetime
+    ) -> None:
+        answers = []
+        for old, new in zip(before.calls, after.calls, strict=True):
+            for item in new.decisions[len(old.decisions) :]:
+                said = {"call": new.key, "type": item.type, "revision": item.revision}
+                said["fingerprint"] = new.fingerprint
+                if item.message:
+                    said["message"] = salted_hash(item.message, salt=new.salt)
+                answers.append(said)
+        facts = {"version": after.version, "decisions": answers}
+        audit.write(tx, AuditKind.REVIEW_DECIDED, after.id, actor=by, now=now, facts=facts)

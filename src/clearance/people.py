@@ -1,0 +1,76 @@
+"""People: who is who, and who may decide what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from clearance.policy import Threshold
+
+
+class Role(StrEnum):
+    """What a person may do here; each role includes the ones before it."""
+
+    VIEWER = "viewer"
+    REVIEWER = "reviewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class Kind(StrEnum):
+    """A person decides; an agent proposes and never decides."""
+
+    PERSON = "person"
+    AGENT = "agent"
+
+
+class Mode(StrEnum):
+    """`single-user`: the one person here may decide what they asked for; `separate`: nobody may."""
+
+    SINGLE_USER = "single-user"
+    SEPARATE = "separate"
+
+
+_ROLES = tuple(Role)
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody (or an agent) known to this workspace. `behind` is the person an agent acts for."""
+
+    id: str
+    name: str
+    role: Role = Role.VIEWER
+    groups: tuple[str, ...] = ()
+    kind: Kind = Kind.PERSON
+    behind: str | None = None
+    disabled: bool = False
+
+
+def has_role(person: Person, role: Role) -> bool:
+    """Whether the person has this role or one that includes it."""
+    return _ROLES.index(person.role) >= _ROLES.index(role)
+
+
+def refusal(person: Person, *, requester: str, mode: Mode, operators_only: bool = False) -> str | None:
+    """Return why this person may not decide what `requester` asked for, or None when they may."""
+    needed = Role.OPERATOR if operators_only else Role.REVIEWER
+    if person.kind is Kind.AGENT:
+        return "Agents propose; only people decide."
+    if person.disabled:
+        return f"{person.name} is disabled and decides nothing."
+    if not has_role(person, needed):
+        return f"{person.name} is a {person.role} here; deciding this needs the role {needed}."
+    if mode is Mode.SEPARATE and requester in (person.id, person.behind):
+        return f"{person.name} asked for this, and nobody decides their own request."
+    return None
+
+
+def counts_for(person: Person, threshold: Threshold) -> bool:
+    """Whether this person's decision counts for the threshold: everybody's, or a member's of its group."""
+    return threshold.group is None or threshold.group in person.groups
+
+
+def requesting_party(requester: str, people: Mapping[str, Person]) -> str:
+    """Return the person who stands behind a requester: itself, or whom an agent acts for."""
+    person = people.get(requester)
+    return person.behind if person is not None and person.behind else requester

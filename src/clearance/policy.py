@@ -1,0 +1,289 @@
+"""Policy: the rules that say what a tool call needs, and what all of them together say about one call.
+
+Rules never compete: every rule that matches adds its demand. The strongest effect, the highest risk and the
+earliest deadline hold, all thresholds must be met, and only decisions that every rule allows are allowed.
+"""
+
+import copy
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any
+
+from clearance.errors import PolicyError
+from clearance.toolcall import canonical
+
+
+class Effect(StrEnum):
+    """What becomes of a call: it runs at once, it waits for people, or it never runs."""
+
+    ALLOW = "allow"
+    HOLD = "hold"
+    DENY = "deny"
+
+
+class Risk(StrEnum):
+    """How much is at stake; people read it first."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+    CRITICAL = "critical"
+
+
+class DecisionType(StrEnum):
+    """What a person may answer."""
+
+    APPROVE = "approve"
+    EDIT = "edit"
+    REJECT = "reject"
+    RESPOND = "respond"
+    REVISE = "revise"
+
+
+DEFAULT_DECISIONS = (DecisionType.APPROVE, DecisionType.EDIT, DecisionType.REJECT)
+_EFFECTS = tuple(Effect)
+_RISKS = tuple(Risk)
+_DECISIONS = tuple(DecisionType)
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """How many different people must say the same, all of them of `group` where one is named."""
+
+    approve: int = 1
+    reject: int = 1
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A Python condition on a call's arguments, known to the trail by name and version.
+
+    `function` takes the arguments (with written defaults) and returns a bool. It must be pure. A process
+    that has no predicate of this name and version treats the rule as matching with effect hold.
+    """
+
+    name: str
+    version: str
+    function: Callable[[dict[str, Any]], bool] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `tool` is a name or a glob; without `when` it matches every call of the tool.
+
+    `decisions` limits what people may answer; `expire` closes the review after that time, as a rejection;
+    `reason` demands a written reason for a rejection; `flags` maps an argument to why it is pointed out.
+    """
+
+    tool: str
+    effect: Effect = Effect.HOLD
+    when: Predicate | None = None
+    risk: Risk = Risk.MEDIUM
+    who: tuple[Threshold, ...] = ()
+    decisions: tuple[DecisionType, ...] | None = None
+    expire: timedelta | None = None
+    reason: bool = False
+    flags: Mapping[str, str] = field(default_factory=dict)
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        """The rule's name, or what stands in for it."""
+        return self.name or (f"{self.tool} when {self.when.name}" if self.when else self.tool)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A set of rules and what holds where none matches."""
+
+    rules: tuple[Rule, ...] = ()
+    default: Effect = Effect.HOLD
+
+    @property
+    def version(self) -> str:
+        """The first 16 hex digits of the sha256 of the rules in canonical JSON."""
+        return hashlib.sha256(canonical(self.to_json()).encode()).hexdigest()[:16]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the policy as plain values; predicates as their name and version."""
+        return {
+            "default": self.default.value,
+            "rules": [_rule_to_json(rule) for rule in self.rules],
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the whole policy says about one call, as it is stored with the review."""
+
+    effect: Effect
+    risk: Risk
+    decisions: tuple[DecisionType, ...]
+    who: tuple[Threshold, ...]
+    rules: tuple[str, ...]
+    policy: str
+    expire: timedelta | None = None
+    reason: bool = False
+    flags: Mapping[str, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
+
+
+def predicate(version: str) -> Callable[[Callable[[dict[str, Any]], bool]], Predicate]:
+    """Make a function on the arguments a rule's `when`; raise `version` when its meaning changes."""
+
+    def make(function: Callable[[dict[str, Any]], bool]) -> Predicate:
+        return Predicate(name=function.__name__, version=version, function=function)
+
+    return make
+
+
+def requiring_approval(tools: Iterable[str]) -> Policy:
+    """Return the policy that holds these tools and lets the others run at once."""
+    return Policy(rules=tuple(Rule(tool=name) for name in sorted(set(tools))), default=Effect.ALLOW)
+
+
+def judge(policy: Policy, tool: str, *, arguments: Mapping[str, Any]) -> Verdict:
+    """Return what the policy says about a call of `tool` with these arguments (defaults written out).
+
+    Never raises: a predicate that fails, is unknown here or gives no bool counts as a hold, and the verdict
+    says so in `faults`.
+    """
+    matching: list[Rule] = []
+    faults: list[str] = []
+    for rule in policy.rules:
+        if not fnmatchcase(tool, rule.tool):
+            continue
+        matches, fault = _matches(rule, arguments)
+        if fault is not None:
+            faults.append(fault)
+            matching.append(Rule(tool=rule.tool, name=rule.label, risk=rule.risk, who=rule.who))
+        elif matches:
+            matching.append(rule)
+    return _add_up(policy, matching, faults=tuple(faults))
+
+
+def check_policy(policy: Policy, tools: Iterable[str]) -> None:
+    """Refuse rules that could never do what they say, given the tools that exist.
+
+    Raises `PolicyError` with every such rule: a name that matches no tool, a threshold below 1, decisions
+    that leave nothing to decide, a time that is not positive.
+    """
+    known = sorted(set(tools))
+    wrong: list[str] = []
+    for rule in policy.rules:
+        if not any(fnmatchcase(name, rule.tool) for name in known):
+            wrong.append(f"rule {rule.label!r} names no known tool ({', '.join(known)})")
+        wrong.extend(_impossible(rule))
+    for name in known:
+        shared = _shared_decisions([rule for rule in policy.rules if fnmatchcase(name, rule.tool)])
+        if not shared:
+            wrong.append(f"the rules for {name} together allow no decision")
+    if wrong:
+        raise PolicyError("The policy cannot be used: " + "; ".join(wrong) + ".")
+
+
+def policy_from_json(value: Mapping[str, Any], *, predicates: Iterable[Predicate] = ()) -> Policy:
+    """Return the policy that `to_json` wrote; conditions that this process lacks stay without function."""
+    known = {(item.name, item.version): item for item in predicates}
+    rules = tuple(_rule_from_json(rule, known=known) for rule in value["rules"])
+    return Policy(rules=rules, default=Effect(value["default"]))
+
+
+def _matches(rule: Rule, arguments: Mapping[str, Any]) -> tuple[bool, str | None]:
+    if rule.when is None:
+        return True, None
+    label = f"condition {rule.when.name} (version {rule.when.version})"
+    if rule.when.function is None:
+        return True, f"{label} is not known to this process"
+    try:
+        # A copy: a condition that changes its argument must not change the call.
+        answer: object = rule.when.function(copy.deepcopy(dict(arguments)))
+    except Exception as error:  # noqa: BLE001 - whatever a condition raises means: ask a person
+        return True, f"{label} raised {type(error).__name__}"
+    if not isinstance(answer, bool):
+        close = getattr(answer, "close", None)
+        if callable(close):
+            close()
+        return True, f"{label} gave {type(answer).__name__} instead of a bool"
+    return answer, None
+
+
+def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -> Verdict:
+    effects = [rule.effect for rule in rules] or [policy.default]
+    times = [rule.expire for rule in rules if rule.expire is not None]
+    flags: dict[str, str] = {}
+    for rule in rules:
+        for argument, why in sorted(rule.flags.items()):
+            flags[argument] = "; ".join(sorted({why, *filter(None, [flags.get(argument)])}))
+    return Verdict(
+        effect=max(effects, key=_EFFECTS.index),
+        risk=max((rule.risk for rule in rules), key=_RISKS.index, default=Risk.MEDIUM),
+        # Where the rules leave nothing in common, a person can still say no.
+        decisions=_shared_decisions(rules) or (DecisionType.REJECT,),
+        who=_thresholds(rules),
+        rules=tuple(sorted(rule.label for rule in rules)),
+        policy=policy.version,
+        expire=min(times, default=None),
+        reason=any(rule.reason for rule in rules),
+        flags=flags,
+        faults=tuple(sorted(faults)),
+    )
+
+
+def _shared_decisions(rules: Sequence[Rule]) -> tuple[DecisionType, ...]:
+    sets = [set(rule.decisions) for rule in rules if rule.decisions is not None]
+    shared = set.intersection(*sets) if sets else set(DEFAULT_DECISIONS)
+    return tuple(item for item in _DECISIONS if item in shared)
+
+
+def _thresholds(rules: Sequence[Rule]) -> tuple[Threshold, ...]:
+    named = {threshold for rule in rules for threshold in rule.who}
+    return tuple(sorted(named, key=lambda t: (t.group or "", t.approve, t.reject))) or (Threshold(),)
+
+
+def _impossible(rule: Rule) -> list[str]:
+    wrong = []
+    if rule.decisions is not None and not rule.decisions:
+        wrong.append(f"rule {rule.label!r} allows no decision")
+    if any(t.approve < 1 or t.reject < 1 for t in rule.who):
+        wrong.append(f"rule {rule.label!r} has a threshold below 1")
+    if rule.expire is not None and rule.expire <= timedelta(0):
+        wrong.append(f"rule {rule.label!r} expires before it is asked")
+    return wrong
+
+
+def _rule_to_json(rule: Rule) -> dict[str, Any]:
+    return {
+        "tool": rule.tool,
+        "effect": rule.effect.value,
+        "when": {"name": rule.when.name, "version": rule.when.version} if rule.when else None,
+        "risk": rule.risk.value,
+        "who": [{"approve": t.approve, "reject": t.reject, "group": t.group} for t in rule.who],
+        "decisions": None if rule.decisions is None else [item.value for item in rule.decisions],
+        "expire": None if rule.expire is None else rule.expire.total_seconds(),
+        "reason": rule.reason,
+        "flags": dict(rule.flags),
+        "name": rule.name,
+    }
+
+
+def _rule_from_json(value: Mapping[str, Any], *, known: Mapping[tuple[str, str], Predicate]) -> Rule:
+    when = value["when"]
+    decisions = value["decisions"]
+    return Rule(
+        tool=value["tool"],
+        effect=Effect(value["effect"]),
+        when=when and known.get((when["name"], when["version"]), Predicate(**when)),
+        risk=Risk(value["risk"]),
+        who=tuple(Threshold(**threshold) for threshold in value["who"]),
+        decisions=None if decisions is None else tuple(DecisionType(item) for item in decisions),
+        expire=None if value["expire"] is None else timedelta(seconds=value["expire"]),
+        reason=value["reason"],
+        flags=value["flags"],
+        name=value["name"],
+    )

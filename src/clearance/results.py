@@ -1,0 +1,56 @@
+"""Results: what a tool gave back, as bounded text for the model and, where it was larger, whole beside it."""
+
+import json
+from dataclasses import dataclass
+
+MODEL_LIMIT = 64 * 1024
+"""Bytes of a result that the model gets."""
+KEPT_LIMIT = 16 * 1024 * 1024
+"""Bytes of a result that are kept at all."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A tool's result as text; `ok` is False when it raised."""
+
+    ok: bool
+    text: str
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """A result as the model gets it; `whole` holds all of it where the model gets a part."""
+
+    text: str
+    whole: bytes | None
+
+
+def read_result(value: object) -> Result:
+    """Return any value of a tool as text: text as it is, None as a word, the rest as JSON where it can be."""
+    if isinstance(value, Result):
+        return value
+    if value is None:
+        return Result(ok=True, text="done")
+    if isinstance(value, str):
+        return Result(ok=True, text=value or "(empty)")
+    if isinstance(value, bytes):
+        return Result(ok=True, text=value.decode(errors="replace") or "(empty)")
+    try:
+        return Result(ok=True, text=json.dumps(value, ensure_ascii=False, default=str))
+    except (TypeError, ValueError, RecursionError):
+        return Result(ok=True, text=str(value))
+
+
+def bound(text: str, *, artifact: str) -> Bounded:
+    """Cut a result to what the model gets: its head and its tail, and how much is missing between.
+
+    Lone surrogates become `?`: they are no text, and neither database nor provider takes them.
+    """
+    data = text.encode(errors="replace")
+    if len(data) <= MODEL_LIMIT:
+        return Bounded(text=data.decode(), whole=None)
+    head, tail = data[: MODEL_LIMIT * 3 // 4], data[-MODEL_LIMIT // 4 + 512 :]
+    missing = len(data) - len(head) - len(tail)
+    note = f"\n[… {missing} bytes left out; {len(data)} in all, kept as artifact {artifact} …]\n"
+    shown = head.decode(errors="ignore") + note + tail.decode(errors="ignore")
+    return Bounded(text=shown, whole=data[:KEPT_LIMIT])

@@ -1,0 +1,197 @@
+"""Reviews: one question to people, about one or more tool calls, and what their decisions add up to."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from clearance.people import Person, counts_for
+from clearance.policy import DecisionType, Risk, Threshold, Verdict
+
+
+class ReviewKind(StrEnum):
+    """What the question is: may these calls run; what became of an uncertain one; is this plan good."""
+
+    CALLS = "calls"
+    OUTCOME = "outcome"
+    PLAN = "plan"
+
+
+class ReviewStatus(StrEnum):
+    """`pending` waits; each of the others is final."""
+
+    PENDING = "pending"
+    SETTLED = "settled"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    INVALIDATED = "invalidated"
+
+
+class Answer(StrEnum):
+    """What the decisions on one call add up to. `invalidated`: it no longer counts, and is asked again."""
+
+    WAITING = "waiting"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    RESPONDED = "responded"
+    EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
+    INVALIDATED = "invalidated"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One person's answer for one tool call, at the revision that they saw.
+
+    `message` is the reason or comment, or for `respond` the result; an edit carries `tool` and `arguments`
+    (JSON text).
+    """
+
+    call: str
+    type: DecisionType
+    by: str
+    at: datetime
+    revision: int = 1
+    message: str = ""
+    tool: str | None = None
+    arguments: str | None = None
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class ReviewedCall:
+    """One call of a review: as it was proposed, as it now stands, and what people said to it."""
+
+    key: str
+    tool_call_id: str
+    proposed_tool: str
+    proposed: str
+    tool: str
+    arguments: str
+    schema_hash: str
+    salt: str
+    fingerprint: str
+    verdict: Verdict
+    revision: int = 1
+    state: Answer = Answer.WAITING
+    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def edited(self) -> bool:
+        """Whether what stands differs from what was proposed."""
+        return self.revision > 1
+
+
+@dataclass(frozen=True)
+class Review:
+    """One question to people. `message` is the number of the AI message within the run, from 1."""
+
+    id: str
+    run_id: str
+    thread_id: str
+    program: str
+    kind: ReviewKind
+    message: int
+    round: int
+    status: ReviewStatus
+    version: int
+    requester: str
+    asked_at: datetime
+    deadline: datetime | None
+    calls: tuple[ReviewedCall, ...]
+    ended_at: datetime | None = None
+    reason: str | None = None
+
+    @property
+    def waiting(self) -> tuple[ReviewedCall, ...]:
+        """The calls that still need decisions."""
+        return tuple(call for call in self.calls if call.state is Answer.WAITING)
+
+    @property
+    def risk(self) -> Risk:
+        """The highest risk among the calls."""
+        return max((call.verdict.risk for call in self.calls), key=tuple(Risk).index)
+
+    def call(self, key: str) -> ReviewedCall | None:
+        """The call with this key, if the review has it."""
+        return next((call for call in self.calls if call.key == key), None)
+
+
+def tally(call: ReviewedCall, people: Mapping[str, Person]) -> Answer:
+    """Return what the decisions on the call's present revision add up to.
+
+    A function of the set of decisions alone, whatever their order: the last answer of each person counts,
+    as long as that person is known and not disabled. Any threshold's rejections reject; a person's own
+    result needs as many who gave one; approval needs every threshold. An edit approves its own revision.
+    """
+    latest = _latest(call)
+    if _reached(call.verdict.who, latest, people, wanted=DecisionType.REJECT):
+        return Answer.REJECTED
+    if _reached(call.verdict.who, latest, people, wanted=DecisionType.RESPOND):
+        return Answer.RESPONDED
+    approvers = _said(latest, people, DecisionType.APPROVE, DecisionType.EDIT)
+    if all(_count(approvers, threshold) >= threshold.approve for threshold in call.verdict.who):
+        return Answer.APPROVED
+    return Answer.WAITING
+
+
+def standing(call: ReviewedCall, people: Mapping[str, Person]) -> tuple[tuple[Threshold, int], ...]:
+    """Return for each threshold how many approvals count for it so far."""
+    approvers = _said(_latest(call), people, DecisionType.APPROVE, DecisionType.EDIT)
+    return tuple((threshold, _count(approvers, threshold)) for threshold in call.verdict.who)
+
+
+def response(call: ReviewedCall) -> str:
+    """Return the result that a person gave in the tool's place: the latest one."""
+    given = [item for item in call.decisions if item.type is DecisionType.RESPOND]
+    return max(given, key=lambda item: (item.at, item.by)).message if given else ""
+
+
+def refusal_reasons(call: ReviewedCall) -> str:
+    """Return what people wrote when they rejected the call."""
+    said = [item.message for item in call.decisions if item.type is DecisionType.REJECT and item.message]
+    return " / ".join(said)
+
+
+def closed(review: Review, status: ReviewStatus, *, now: datetime, reason: str) -> Review:
+    """Return the review closed without a settlement: every waiting call gets the matching answer."""
+    answer = Answer(status.value)
+    calls = tuple(
+        replace(call, state=answer) if call.state is Answer.WAITING else call for call in review.calls
+    )
+    return replace(
+        review, status=status, calls=calls, ended_at=now, reason=reason, version=review.version + 1
+    )
+
+
+def _latest(call: ReviewedCall) -> dict[str, Decision]:
+    """Each person's last decision on the present revision."""
+    latest: dict[str, Decision] = {}
+    for item in sorted(call.decisions, key=lambda item: (item.at, item.id)):
+        if item.revision == call.revision:
+            latest[item.by] = item
+    return latest
+
+
+def _said(latest: Mapping[str, Decision], people: Mapping[str, Person], *types: DecisionType) -> list[Person]:
+    return [
+        people[by]
+        for by, item in latest.items()
+        if item.type in types and by in people and not people[by].disabled
+    ]
+
+
+def _reached(
+    who: Iterable[Threshold],
+    latest: Mapping[str, Decision],
+    people: Mapping[str, Person],
+    *,
+    wanted: DecisionType,
+) -> bool:
+    """Whether any threshold has the refusals it needs; a result in the tool's place needs as many."""
+    said = _said(latest, people, wanted)
+    return any(_count(said, threshold) >= threshold.reject for threshold in who)
+
+
+def _count(said: Iterable[Person], threshold: Threshold) -> int:
+    return sum(1 for person in said if counts_for(person, threshold))

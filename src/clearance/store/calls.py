@@ -1,0 +1,197 @@
+"""The ledger: rows that say which call was started and how it ended, and the clearances it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, insert, select, update
+
+from clearance.outcome import CallState
+from clearance.store.runs import insert_ignoring
+from clearance.store.tables import artifacts, calls, clearances, late_answers, runs
+
+
+@dataclass(frozen=True)
+class LedgerRow:
+    """One call in the ledger. `fence` and `worker` say which segment started it; `due_at` is its timeout."""
+
+    key: str
+    run_id: str
+    tool: str
+    arguments: str
+    fingerprint: str
+    state: CallState
+    attempt: int
+    fence: int = 0
+    worker: str | None = None
+    started_at: datetime | None = None
+    due_at: datetime | None = None
+    ended_at: datetime | None = None
+    result: str | None = None
+    artifact: str | None = None
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """The right to execute one call, with exactly the arguments of this fingerprint, once."""
+
+    id: str
+    key: str
+    review_id: str
+    fingerprint: str
+    attempt: int
+
+
+def row(tx: Connection, key: str) -> LedgerRow | None:
+    """Return a call's row."""
+    found = tx.execute(select(calls).where(calls.c.key == key)).mappings().first()
+    return None if found is None else _row(found)
+
+
+def of_run(tx: Connection, run_id: str) -> list[LedgerRow]:
+    """Return the rows of a run's calls."""
+    query = select(calls).where(calls.c.run_id == run_id).order_by(calls.c.key)
+    return [_row(found) for found in tx.execute(query).mappings()]
+
+
+def in_state(tx: Connection, *states: CallState, limit: int = 100) -> list[LedgerRow]:
+    """Return calls in these states."""
+    query = select(calls).where(calls.c.state.in_([state.value for state in states]))
+    return [_row(found) for found in tx.execute(query.order_by(calls.c.key).limit(limit)).mappings()]
+
+
+def record(tx: Connection, entry: LedgerRow) -> bool:
+    """Keep a call that is new to the ledger; False when it is there."""
+    values = {**entry.__dict__, "state": entry.state.value}
+    done = tx.execute(insert_ignoring(tx, calls).values(**values).returning(calls.c.key)).first()
+    return done is not None
+
+
+def move(
+    tx: Connection,
+    key: str,
+    *,
+    attempt: int,
+    frm: tuple[CallState, ...],
+    to: CallState,
+    values: Mapping[str, Any] | None = None,
+) -> bool:
+    """Move a call from one state to another; False when it is not in `frm` at this attempt."""
+    done = tx.execute(
+        update(calls)
+        .where(
+            calls.c.key == key,
+            calls.c.attempt == attempt,
+            calls.c.state.in_([state.value for state in frm]),
+        )
+        .values(state=to.value, **(values or {}))
+        .returning(calls.c.key)
+    ).first()
+    return done is not None
+
+
+def mint(tx: Connection, clearance: Clearance, *, now: datetime) -> None:
+    """Keep a new clearance. A second open one for the same call is an error of the database."""
+    tx.execute(
+        insert(clearances).values(
+            id=clearance.id,
+            key=clearance.key,
+            review_id=clearance.review_id,
+            fingerprint=clearance.fingerprint,
+            attempt=clearance.attempt,
+            status="open",
+            minted_at=now,
+        )
+    )
+
+
+def use(tx: Connection, key: str, *, attempt: int, fingerprint: str, now: datetime) -> Clearance | None:
+    """Use up the open clearance that fits exactly; None when there is none."""
+    found = tx.execute(
+        update(clearances)
+        .where(
+            clearances.c.key == key,
+            clearances.c.attempt == attempt,
+            clearances.c.fingerprint == fingerprint,
+            clearances.c.status == "open",
+        )
+        .values(status="used", used_at=now)
+        .returning(*_CLEARANCE)
+    ).mappings()
+    row = found.first()
+    return None if row is None else Clearance(**row)
+
+
+def void(tx: Connection, key: str) -> list[Clearance]:
+    """Take back whatever clearance of the call is open; return what it was."""
+    found = tx.execute(
+        update(clearances)
+        .where(clearances.c.key == key, clearances.c.status == "open")
+        .values(status="void")
+        .returning(*_CLEARANCE)
+    ).mappings()
+    return [Clearance(**row) for row in found]
+
+
+def open_second_attempts(tx: Connection, thread_id: str) -> list[str]:
+    """Return the keys of uncertain calls of a thread that people cleared to run again."""
+    query = (
+        select(calls.c.key)
+        .join(clearances, clearances.c.key == calls.c.key)
+        .join(runs, runs.c.id == calls.c.run_id)
+        .where(
+            runs.c.thread_id == thread_id,
+            calls.c.state == CallState.UNCERTAIN.value,
+            clearances.c.status == "open",
+        )
+    )
+    return list(tx.execute(query).scalars())
+
+
+def keep_artifact(tx: Connection, artifact_id: str, *, key: str, content: bytes) -> None:
+    """Keep what was too large for the model."""
+    tx.execute(insert_ignoring(tx, artifacts).values(id=artifact_id, key=key, content=content))
+
+
+def artifact(tx: Connection, artifact_id: str) -> bytes | None:
+    """Return a kept artifact."""
+    content: bytes | None = tx.execute(
+        select(artifacts.c.content).where(artifacts.c.id == artifact_id)
+    ).scalar()
+    return content
+
+
+def add_late_answer(
+    tx: Connection, answer_id: str, *, thread_id: str, key: str, text: str, now: datetime
+) -> None:
+    """Keep an answer that the thread's next message brings in."""
+    tx.execute(
+        insert_ignoring(tx, late_answers).values(
+            id=answer_id, thread_id=thread_id, key=key, text=text, at=now
+        )
+    )
+
+
+def late_answers_for(tx: Connection, run: str, *, thread_id: str) -> list[str]:
+    """Return the answers that this run brings into its thread; asking again gives the same."""
+    tx.execute(
+        update(late_answers)
+        .where(late_answers.c.thread_id == thread_id, late_answers.c.taken_by.is_(None))
+        .values(taken_by=run)
+    )
+    query = select(late_answers.c.text).where(late_answers.c.taken_by == run)
+    return list(tx.execute(query.order_by(late_answers.c.at, late_answers.c.id)).scalars())
+
+
+_CLEARANCE = (
+    clearances.c.id,
+    clearances.c.key,
+    clearances.c.review_id,
+    clearances.c.fingerprint,
+    clearances.c.attempt,
+)
+
+
+def _row(found: RowMapping) -> LedgerRow:
+    return LedgerRow(**{**found, "state": CallState(found["state"])})

@@ -1,0 +1,218 @@
+"""One database, SQLite or PostgreSQL: engines, transactions, the clock, and foreign errors translated."""
+
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from clearance.errors import SettingsError, StoreError
+
+BUSY_TIMEOUT_MS = 30_000
+Result = TypeVar("Result")
+_NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs"})
+
+
+class Database:
+    """The connections of one process to one database. Not usable in a forked child.
+
+    `clock` replaces the database's own clock; it is for tests that move time.
+    """
+
+    def __init__(self, url: str, *, clock: Callable[[], datetime] | None = None) -> None:
+        self.url = _parse(url)
+        self.is_sqlite = self.url.get_backend_name() == "sqlite"
+        self._clock = clock
+        self._pid = os.getpid()
+        self._watcher: sqlite3.Connection | None = None
+        if self.is_sqlite:
+            _prepare_file(self.url)
+            self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE")
+            self._reader = _sqlite_engine(self.url, begin="BEGIN")
+        else:
+            self._writer = self._reader = _postgresql_engine(self.url)
+
+    @property
+    def path(self) -> Path | None:
+        """The file of an SQLite database; None on PostgreSQL."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database else None
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One writing transaction: committed at the end, rolled back by any exception.
+
+        Raises `StoreError` when the database cannot be used; then nothing of it was kept.
+        """
+        with self._transaction(self._writer) as tx:
+            yield tx
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One reading transaction; it never waits for writers on SQLite."""
+        with self._transaction(self._reader) as tx:
+            yield tx
+
+    def now(self, tx: Connection) -> datetime:
+        """The instant, from the database's clock, so that all processes agree on deadlines."""
+        if self._clock is not None:
+            return self._clock()
+        if self.is_sqlite:
+            return datetime.now(UTC)
+        instant: datetime = tx.execute(text("SELECT clock_timestamp()")).scalar_one()
+        return instant.astimezone(UTC)
+
+    def data_version(self) -> int:
+        """A number that changes when any other connection has committed (SQLite only); cheap to ask."""
+        if self._watcher is None:
+            self._watcher = sqlite3.connect(str(self.path), isolation_level=None, check_same_thread=False)
+        try:
+            version: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
+        except sqlite3.Error as error:
+            raise StoreError(f"The database cannot be used now: {error}") from error
+        return version
+
+    def migrate(self) -> None:
+        """Bring the tables to the newest form; safe when several processes start at once."""
+        from clearance.store.migrations import upgrade
+
+        with self.write() as tx:
+            if not self.is_sqlite:
+                tx.execute(text("SELECT pg_advisory_xact_lock(7255441)"))
+            upgrade(tx)
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+        self._writer.dispose()
+        self._reader.dispose()
+
+    @contextmanager
+    def _transaction(self, engine: Engine) -> Iterator[Connection]:
+        if os.getpid() != self._pid:
+            raise SettingsError(
+                "This process was forked after the database was opened. Open it again in the child."
+            )
+        try:
+            with engine.begin() as tx:
+                yield tx
+        except (OperationalError, PoolTimeoutError) as error:
+            raise StoreError(f"The database cannot be used now: {_reason(error)}") from error
+        except SQLAlchemyError as error:
+            if isinstance(error, DBAPIError) and error.connection_invalidated:
+                raise StoreError("The connection to the database was lost.") from error
+            raise
+
+
+def retrying(work: Callable[[], Result], *, tries: int = 4, pause: float = 0.1) -> Result:
+    """Return what `work` returns, trying again with growing pauses while the database cannot be used.
+
+    Only for work that is one transaction, or harmless when it is done again.
+    """
+    for left in range(tries - 1, 0, -1):
+        try:
+            return work()
+        except StoreError:
+            time.sleep(pause * 3 ** (tries - 1 - left))
+    return work()
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except SQLAlchemyError:
+        raise SettingsError(
+            "The database URL cannot be read. Write sqlite:///FILE or postgresql://…"
+        ) from None
+    match parsed.get_backend_name():
+        case "sqlite" if parsed.database and parsed.database != ":memory:":
+            return parsed.set(drivername="sqlite")
+        case "sqlite":
+            raise SettingsError("Reviews must survive the process: name a file, sqlite:///FILE.")
+        case "postgresql":
+            return parsed.set(drivername="postgresql+psycopg")
+        case other:
+            raise SettingsError(f"Databases are SQLite or PostgreSQL; {other} is neither.")
+
+
+def _prepare_file(url: URL) -> None:
+    path = Path(url.database or "").absolute()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsError(f"The folder of the database cannot be made: {error.strerror}") from error
+    kind = _file_system(path.parent)
+    if kind in _NETWORK_FILE_SYSTEMS:
+        raise SettingsError(
+            f"{path} is on a network file system ({kind}), where SQLite loses data. "
+            "Use a local disk, or PostgreSQL."
+        )
+
+
+def _file_system(folder: Path) -> str:
+    """Return the type of the file system under a folder where the system tells it, else an empty text."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    best, kind = -1, ""
+    for line in Path("/proc/mounts").read_text(errors="replace").splitlines():
+        _, mount, fstype = line.split()[:3]
+        mount = mount.replace("\\040", " ")
+        if folder.resolve().is_relative_to(mount) and len(mount) > best:
+            best, kind = len(mount), fstype
+    return kind
+
+
+def _sqlite_engine(url: URL, *, begin: str) -> Engine:
+    engine = create_engine(
+        url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, pool_size=20, max_overflow=80
+    )
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: sqlite3.Connection, _: Any) -> None:
+        # Transactions are begun below, by name: sqlite3's own would begin them too late.
+        connection.isolation_level = None
+        cursor = connection.cursor()
+        for pragma in (
+            "busy_timeout = 30000",
+            "journal_mode = WAL",
+            "synchronous = FULL",
+            "foreign_keys = ON",
+        ):
+            cursor.execute(f"PRAGMA {pragma}")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _postgresql_engine(url: URL) -> Engine:
+    engine = create_engine(url, pool_size=10, max_overflow=40, pool_pre_ping=True)
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: Any, _: Any) -> None:
+        # A process stopped inside a transaction must not keep its locks for ever.
+        connection.autocommit = True
+        connection.execute("SET idle_in_transaction_session_timeout = '60s'")
+        connection.autocommit = False
+
+    return engine
+
+
+def _reason(error: SQLAlchemyError) -> str:
+    """Return the driver's own first line, without the statement and its values."""
+    original = getattr(error, "orig", None)
+    lines = str(original if original is not None else error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

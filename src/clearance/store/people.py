@@ -1,0 +1,72 @@
+"""Rows of people, and the mode that says who may decide their own requests."""
+
+from datetime import datetime
+
+from sqlalchemy import Connection, func, select, update
+
+from clearance.errors import NotFoundError
+from clearance.people import Kind, Mode, Person, Role
+from clearance.store.runs import insert_ignoring
+from clearance.store.tables import people
+
+
+def add(tx: Connection, person: Person, *, now: datetime) -> bool:
+    """Keep a new person; False when the id is known."""
+    done = tx.execute(
+        insert_ignoring(tx, people)
+        .values(
+            id=person.id,
+            name=person.name,
+            kind=person.kind.value,
+            role=person.role.value,
+            groups=list(person.groups),
+            behind=person.behind,
+            disabled=person.disabled,
+            created_at=now,
+        )
+        .returning(people.c.id)
+    ).first()
+    return done is not None
+
+
+def person(tx: Connection, person_id: str) -> Person:
+    """Return a person; `NotFoundError` when nobody has that id."""
+    found = by_id(tx, [person_id]).get(person_id)
+    if found is None:
+        raise NotFoundError(f"Nobody here is called {person_id}.")
+    return found
+
+
+def by_id(tx: Connection, ids: list[str]) -> dict[str, Person]:
+    """Return those of the people who are known."""
+    query = select(people).where(people.c.id.in_(ids))
+    return {
+        row["id"]: Person(
+            id=row["id"],
+            name=row["name"],
+            role=Role(row["role"]),
+            groups=tuple(row["groups"]),
+            kind=Kind(row["kind"]),
+            behind=row["behind"],
+            disabled=row["disabled"],
+        )
+        for row in tx.execute(query).mappings()
+    }
+
+
+def disable(tx: Connection, person_id: str) -> None:
+    """Let a person decide nothing from now on; what they decided stops counting before execution."""
+    tx.execute(update(people).where(people.c.id == person_id).values(disabled=True))
+
+
+def mode(tx: Connection) -> Mode:
+    """Return `single-user` while at most one person is known, else `separate`."""
+    count = tx.execute(
+        select(func.count()).select_from(people).where(people.c.kind == Kind.PERSON.value)
+    ).scalar_one()
+    return Mode.SINGLE_USER if count <= 1 else Mode.SEPARATE
+
+
+def nobody(tx: Connection) -> bool:
+    """Whether no person is known yet: the workspace is new."""
+    return tx.execute(select(people.c.id).where(people.c.kind == Kind.PERSON.value).limit(1)).first() is None

@@ -1,0 +1,291 @@
+"""Rows of reviews, their calls and their decisions."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, Select, insert, select, update
+
+from clearance.errors import NotFoundError
+from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
+from clearance.review import Answer, Decision, Review, ReviewedCall, ReviewKind, ReviewStatus
+from clearance.store.runs import insert_ignoring
+from clearance.store.tables import decisions, reviewed_calls, reviews, runs
+
+_RISKS = tuple(Risk)
+
+
+def insert_review(tx: Connection, review: Review) -> bool:
+    """Keep a new review with its calls; False when its id exists."""
+    row = tx.execute(
+        insert_ignoring(tx, reviews)
+        .values(
+            id=review.id,
+            run_id=review.run_id,
+            thread_id=review.thread_id,
+            kind=review.kind.value,
+            message=review.message,
+            round=review.round,
+            status=review.status.value,
+            version=review.version,
+            requester=review.requester,
+            asked_at=review.asked_at,
+            deadline=review.deadline,
+            risk=_RISKS.index(review.risk),
+            reason=review.reason,
+        )
+        .returning(reviews.c.id)
+    ).first()
+    if row is None:
+        return False
+    tx.execute(
+        insert(reviewed_calls),
+        [
+            {"review_id": review.id, "place": place, **_call_values(call)}
+            for place, call in enumerate(review.calls)
+        ],
+    )
+    return True
+
+
+def save(tx: Connection, before: Review, after: Review, *, ids: Iterable[str] = ()) -> bool:
+    """Store what became of a review; False when it is no longer as `before` (then nothing is stored).
+
+    `ids` name the decisions that are new in `after`, in the order of its calls.
+    """
+    row = tx.execute(
+        update(reviews)
+        .where(
+            reviews.c.id == before.id,
+            reviews.c.status == ReviewStatus.PENDING.value,
+            reviews.c.version == before.version,
+        )
+        .values(
+            status=after.status.value, version=after.version, ended_at=after.ended_at, reason=after.reason
+        )
+        .returning(reviews.c.id)
+    ).first()
+    if row is None:
+        return False
+    fresh = iter(ids)
+    for old, new in zip(before.calls, after.calls, strict=True):
+        if new != old:
+            tx.execute(
+                update(reviewed_calls)
+                .where(reviewed_calls.c.review_id == after.id, reviewed_calls.c.key == new.key)
+                .values(**_call_values(new))
+            )
+        for decision in new.decisions[len(old.decisions) :]:
+            tx.execute(
+                insert(decisions).values(id=next(fresh), review_id=after.id, **_decision_values(decision))
+            )
+    return True
+
+
+def mark_call(tx: Connection, review_id: str, key: str, *, state: Answer) -> None:
+    """Change the state of one call of a review that is settled: it no longer counts, or ended otherwise."""
+    tx.execute(
+        update(reviewed_calls)
+        .where(reviewed_calls.c.review_id == review_id, reviewed_calls.c.key == key)
+        .values(state=state.value)
+    )
+
+
+def review(tx: Connection, review_id: str) -> Review:
+    """Return a review; `NotFoundError` when there is none."""
+    found = _load(tx, _reviews().where(reviews.c.id == review_id))
+    if not found:
+        raise NotFoundError(f"There is no review {review_id}.")
+    return found[0]
+
+
+def pending(tx: Connection, thread_id: str) -> Review | None:
+    """Return the review that the thread waits for. Reviews of uncertain outcomes block nothing."""
+    found = _load(
+        tx,
+        _reviews().where(
+            reviews.c.thread_id == thread_id,
+            reviews.c.status == ReviewStatus.PENDING.value,
+            reviews.c.kind != ReviewKind.OUTCOME.value,
+        ),
+    )
+    return found[0] if found else None
+
+
+def of_message(tx: Connection, run_id: str, message: int) -> list[Review]:
+    """Return every round that was asked about one AI message of a run, oldest first."""
+    return _load(
+        tx,
+        _reviews()
+        .where(
+            reviews.c.run_id == run_id,
+            reviews.c.message == message,
+            reviews.c.kind != ReviewKind.OUTCOME.value,
+        )
+        .order_by(reviews.c.round),
+    )
+
+
+def of_call(tx: Connection, key: str, *, kind: ReviewKind | None = None) -> list[Review]:
+    """Return every review that a call stands in, oldest first."""
+    ids = select(reviewed_calls.c.review_id).where(reviewed_calls.c.key == key)
+    query = _reviews().where(reviews.c.id.in_(ids)).order_by(reviews.c.asked_at, reviews.c.round)
+    if kind is not None:
+        query = query.where(reviews.c.kind == kind.value)
+    return _load(tx, query)
+
+
+def of_thread(tx: Connection, thread_id: str, *, limit: int = 50) -> list[Review]:
+    """Return the newest reviews of a thread, newest first."""
+    query = _reviews().where(reviews.c.thread_id == thread_id)
+    return _load(tx, query.order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit))
+
+
+def is_first(tx: Connection, found: Review) -> bool:
+    """Whether no other review of its thread was asked before this one."""
+    earlier = (
+        select(reviews.c.id)
+        .where(reviews.c.thread_id == found.thread_id, reviews.c.id != found.id)
+        .where(reviews.c.asked_at <= found.asked_at)
+        .limit(1)
+    )
+    return tx.execute(earlier).first() is None
+
+
+def inbox(tx: Connection, *, limit: int = 50) -> list[Review]:
+    """Return reviews that wait: the highest risk first, then the one asked first."""
+    return _load(
+        tx,
+        _reviews()
+        .where(reviews.c.status == ReviewStatus.PENDING.value)
+        .order_by(reviews.c.risk.desc(), reviews.c.asked_at, reviews.c.id)
+        .limit(limit),
+    )
+
+
+def due(tx: Connection, *, now: datetime, limit: int) -> list[tuple[str, str]]:
+    """Return (review, thread) of pending reviews whose deadline is over."""
+    query = (
+        select(reviews.c.id, reviews.c.thread_id)
+        .where(reviews.c.status == ReviewStatus.PENDING.value, reviews.c.deadline <= now)
+        .order_by(reviews.c.deadline)
+        .limit(limit)
+    )
+    return [(row.id, row.thread_id) for row in tx.execute(query)]
+
+
+def _reviews() -> Select[tuple[Any, ...]]:
+    return select(reviews, runs.c.program).join(runs, runs.c.id == reviews.c.run_id)
+
+
+def _load(tx: Connection, query: Select[tuple[Any, ...]]) -> list[Review]:
+    rows = tx.execute(query).mappings().all()
+    ids = [row["id"] for row in rows]
+    if not ids:
+        return []
+    said: dict[tuple[str, str], list[Decision]] = {}
+    for item in tx.execute(
+        select(decisions).where(decisions.c.review_id.in_(ids)).order_by(decisions.c.at, decisions.c.id)
+    ).mappings():
+        said.setdefault((item["review_id"], item["key"]), []).append(_decision(item))
+    called: dict[str, list[ReviewedCall]] = {}
+    for item in tx.execute(
+        select(reviewed_calls).where(reviewed_calls.c.review_id.in_(ids)).order_by(reviewed_calls.c.place)
+    ).mappings():
+        found = said.get((item["review_id"], item["key"]), [])
+        called.setdefault(item["review_id"], []).append(_call(item, found))
+    return [_review(row, called.get(row["id"], [])) for row in rows]
+
+
+def _review(row: RowMapping, found: Sequence[ReviewedCall]) -> Review:
+    values = {name: value for name, value in row.items() if name != "risk"}
+    return Review(
+        **{
+            **values,
+            "kind": ReviewKind(row["kind"]),
+            "status": ReviewStatus(row["status"]),
+            "calls": tuple(found),
+        }
+    )
+
+
+def _call_values(call: ReviewedCall) -> dict[str, Any]:
+    return {
+        "key": call.key,
+        "tool_call_id": call.tool_call_id,
+        "proposed_tool": call.proposed_tool,
+        "proposed": call.proposed,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "schema_hash": call.schema_hash,
+        "salt": call.salt,
+        "fingerprint": call.fingerprint,
+        "revision": call.revision,
+        "state": call.state.value,
+        "verdict": verdict_to_json(call.verdict),
+    }
+
+
+def _call(row: RowMapping, found: Sequence[Decision]) -> ReviewedCall:
+    values = {name: value for name, value in row.items() if name not in ("review_id", "place")}
+    values |= {"state": Answer(row["state"]), "verdict": verdict_from_json(row["verdict"])}
+    return ReviewedCall(**values, decisions=tuple(found))
+
+
+def _decision_values(decision: Decision) -> dict[str, Any]:
+    return {
+        "key": decision.call,
+        "revision": decision.revision,
+        "type": decision.type.value,
+        "person": decision.by,
+        "at": decision.at,
+        "message": decision.message,
+        "tool": decision.tool,
+        "arguments": decision.arguments,
+    }
+
+
+def _decision(row: RowMapping) -> Decision:
+    return Decision(
+        call=row["key"],
+        type=DecisionType(row["type"]),
+        by=row["person"],
+        at=row["at"],
+        revision=row["revision"],
+        message=row["message"] or "",
+        tool=row["tool"],
+        arguments=row["arguments"],
+        id=row["id"],
+    )
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """Return a verdict as plain values."""
+    return {
+        "effect": verdict.effect.value,
+        "risk": verdict.risk.value,
+        "decisions": [item.value for item in verdict.decisions],
+        "who": [[t.approve, t.reject, t.group] for t in verdict.who],
+        "rules": list(verdict.rules),
+        "policy": verdict.policy,
+        "expire": None if verdict.expire is None else verdict.expire.total_seconds(),
+        "reason": verdict.reason,
+        "flags": dict(verdict.flags),
+        "faults": list(verdict.faults),
+    }
+
+
+def verdict_from_json(value: dict[str, Any]) -> Verdict:
+    """Return the verdict that `verdict_to_json` wrote."""
+    return Verdict(
+        effect=Effect(value["effect"]),
+        risk=Risk(value["risk"]),
+        decisions=tuple(DecisionType(item) for item in value["decisions"]),
+        who=tuple(Threshold(*item) for item in value["who"]),
+        rules=tuple(value["rules"]),
+        policy=value["policy"],
+        expire=None if value["expire"] is None else timedelta(seconds=value["expire"]),
+        reason=value["reason"],
+        flags=value["flags"],
+        faults=tuple(value["faults"]),
+    )

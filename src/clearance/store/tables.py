@@ -1,0 +1,302 @@
+"""The tables, as SQLAlchemy sees them. `migrations/` makes them; a test compares the two."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    text,
+)
+
+from clearance.store.columns import Instant, Json
+
+metadata = MetaData()
+
+# One conversation. `wanted` counts what was asked of it, `done` what a segment has seen to its end;
+# `fence` rises with every claim. A caller-driven thread is advanced by its own caller, never by a worker.
+threads = Table(
+    "threads",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("program", Text, nullable=False),
+    Column("caller_driven", Boolean, nullable=False),
+    Column("wanted", BigInteger, nullable=False),
+    Column("done", BigInteger, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("owner", Text),
+    Column("created_at", Instant, nullable=False),
+)
+Index(
+    "threads_wanted",
+    threads.c.program,
+    sqlite_where=text("wanted > done"),
+    postgresql_where=text("wanted > done"),
+)
+Index(
+    "threads_owner",
+    threads.c.owner,
+    sqlite_where=text("owner IS NOT NULL"),
+    postgresql_where=text("owner IS NOT NULL"),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("thread_id", Text, ForeignKey("threads.id"), nullable=False),
+    Column("program", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("input", Text),
+    Column("answer", Text),
+    Column("reason", Text),
+    Column("created_at", Instant, nullable=False),
+    Column("ended_at", Instant),
+)
+_OPEN = text("state IN ('queued', 'running', 'waiting')")
+Index("runs_one_open", runs.c.thread_id, unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN)
+Index("runs_by_thread", runs.c.thread_id, runs.c.created_at)
+Index("runs_by_state", runs.c.state, runs.c.created_at)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("thread_id", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("message", Integer, nullable=False),
+    Column("round", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("requester", Text, nullable=False),
+    Column("asked_at", Instant, nullable=False),
+    Column("deadline", Instant),
+    Column("ended_at", Instant),
+    Column("risk", Integer, nullable=False),
+    Column("reason", Text),
+)
+_PENDING = text("status = 'pending'")
+Index(
+    "reviews_inbox",
+    reviews.c.risk.desc(),
+    reviews.c.asked_at,
+    reviews.c.id,
+    sqlite_where=_PENDING,
+    postgresql_where=_PENDING,
+)
+Index(
+    "reviews_due",
+    reviews.c.deadline,
+    sqlite_where=text("status = 'pending' AND deadline IS NOT NULL"),
+    postgresql_where=text("status = 'pending' AND deadline IS NOT NULL"),
+)
+Index("reviews_by_run", reviews.c.run_id, reviews.c.message, reviews.c.round)
+Index("reviews_by_thread", reviews.c.thread_id, reviews.c.asked_at)
+
+# What people saw of each call, and what it became. `proposed` stays as it came; `arguments` is the revision.
+reviewed_calls = Table(
+    "reviewed_calls",
+    metadata,
+    Column("review_id", Text, ForeignKey("reviews.id"), primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("tool_call_id", Text, nullable=False),
+    Column("proposed_tool", Text, nullable=False),
+    Column("proposed", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("schema_hash", Text, nullable=False),
+    Column("salt", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("verdict", Json, nullable=False),
+)
+Index("reviewed_calls_by_key", reviewed_calls.c.key)
+
+decisions = Table(
+    "decisions",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("review_id", Text, ForeignKey("reviews.id"), nullable=False),
+    Column("key", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("message", Text),
+    Column("tool", Text),
+    Column("arguments", Text),
+)
+Index("decisions_by_review", decisions.c.review_id, decisions.c.at)
+
+clearances = Table(
+    "clearances",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("review_id", Text, ForeignKey("reviews.id"), nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("minted_at", Instant, nullable=False),
+    Column("used_at", Instant),
+)
+# At most one clearance of a call can be open: two would be the right to run it twice.
+Index(
+    "clearances_one_open",
+    clearances.c.key,
+    unique=True,
+    sqlite_where=text("status = 'open'"),
+    postgresql_where=text("status = 'open'"),
+)
+
+# The ledger: one row for each call that was held, started or refused, and how it ended.
+calls = Table(
+    "calls",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("run_id", Text, ForeignKey("runs.id"), nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("arguments", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("fence", BigInteger, nullable=False),
+    Column("worker", Text),
+    Column("started_at", Instant),
+    Column("due_at", Instant),
+    Column("ended_at", Instant),
+    Column("result", Text),
+    Column("artifact", Text),
+)
+Index("calls_by_run", calls.c.run_id)
+_UNFINISHED = text("state IN ('started', 'uncertain')")
+Index(
+    "calls_unfinished",
+    calls.c.state,
+    calls.c.key,
+    sqlite_where=_UNFINISHED,
+    postgresql_where=_UNFINISHED,
+)
+
+# What was too large for the model, kept whole.
+artifacts = Table(
+    "artifacts",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+# Answers that became known after their turn had ended; the thread's next message brings them in.
+late_answers = Table(
+    "late_answers",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("thread_id", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("taken_by", Text),
+    Column("at", Instant, nullable=False),
+)
+Index(
+    "late_answers_open",
+    late_answers.c.thread_id,
+    sqlite_where=text("taken_by IS NULL"),
+    postgresql_where=text("taken_by IS NULL"),
+)
+
+schemas = Table(
+    "schemas",
+    metadata,
+    Column("hash", Text, primary_key=True),
+    Column("schema", Json, nullable=False),
+)
+tools = Table(
+    "tools",
+    metadata,
+    Column("program", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("schema_hash", Text, ForeignKey("schemas.hash"), nullable=False),
+    Column("description", Text, nullable=False),
+    Column("read_only", Boolean, nullable=False),
+)
+policies = Table(
+    "policies",
+    metadata,
+    Column("program", Text, primary_key=True),
+    Column("number", Integer, primary_key=True),
+    Column("version", Text, nullable=False),
+    Column("policy", Json, nullable=False),
+    Column("active_since", Instant, nullable=False),
+)
+
+people = Table(
+    "people",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("role", Text, nullable=False),
+    Column("groups", Json, nullable=False),
+    Column("behind", Text),
+    Column("disabled", Boolean, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+facts = Table(
+    "facts",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Json, nullable=False),
+)
+
+# The trail. An entry is written with its fact and gets its `seq` after commit, from the notary.
+entries = Table(
+    "entries",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("seq", BigInteger, unique=True),
+    Column("time", Instant, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("facts", Json, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+Index(
+    "entries_unnumbered",
+    entries.c.time,
+    entries.c.id,
+    sqlite_where=text("seq IS NULL"),
+    postgresql_where=text("seq IS NULL"),
+)
+Index("entries_by_subject", entries.c.subject)
+
+seals = Table(
+    "seals",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("first_seq", BigInteger, nullable=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("previous", Text, nullable=False),
+    Column("key_id", Text, nullable=False),
+    Column("signature", Text, nullable=False),
+    Column("time", Instant, nullable=False),
+)
+# One row, whose lock makes numbering and sealing one at a time over all workers.
+notary = Table(
+    "notary",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("last_seq", BigInteger, nullable=False),
+    Column("last_seal", BigInteger, nullable=False),
+)

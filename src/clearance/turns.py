@@ -1,0 +1,157 @@
+"""Turns: the transactions that start a run, claim its thread for a segment, and end it."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from clearance.audit import AuditKind
+from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError
+from clearance.killpoints import at
+from clearance.ledger import Ledger
+from clearance.outcome import CallState, withdrawn
+from clearance.people import Role, has_role
+from clearance.review import ReviewStatus, closed
+from clearance.run import Run, RunState, conflict
+from clearance.settlement import close_calls
+from clearance.store import audit, calls, people, reviews, runs
+from clearance.store.runs import Claim
+
+MAX_MESSAGE = 1024 * 1024
+
+
+def start(ledger: Ledger, thread_id: str, text: str, *, run_id: str, program: str, by: str) -> Run:
+    """Start a run for a person's message; a worker takes it from there.
+
+    Raises `EmptyMessageError`; `ThreadBusyError` while an earlier message is worked on and
+    `ReviewPendingError` while one waits for people. A message never decides anything.
+    """
+    if not text.strip():
+        raise EmptyMessageError
+    with ledger.database.write() as tx:
+        now = ledger.database.now(tx)
+        thread = runs.ensure_thread(tx, thread_id, program=program, now=now)
+        if thread.program != program or thread.caller_driven:
+            raise ConflictError(f"Thread {thread_id} belongs to {thread.program}. Use another thread.")
+        run = Run(
+            id=run_id,
+            thread_id=thread_id,
+            program=program,
+            state=RunState.QUEUED,
+            requester=by,
+            input=text,
+            created_at=now,
+        )
+        earlier = runs.open_run(tx, thread_id)
+        if earlier is not None:
+            waiting = reviews.pending(tx, thread_id)
+            raise conflict(earlier, pending_review=None if waiting is None else waiting.id)
+        runs.insert_run(tx, run)
+        audit.write(tx, AuditKind.RUN_QUEUED, run_id, actor=by, now=now, facts={"thread": thread_id})
+        ledger.wake(tx, thread_id)
+        at("in-start")
+        return run
+
+
+def start_by_caller(ledger: Ledger, run: Run) -> Run:
+    """Keep the run of a caller who advances its thread alone; the same run again is the same."""
+    with ledger.database.write() as tx:
+        now = ledger.database.now(tx)
+        run = replace(run, created_at=now)
+        thread = runs.ensure_thread(tx, run.thread_id, program=run.program, now=now, caller_driven=True)
+        if not thread.caller_driven:
+            raise ConflictError(f"Thread {thread.id} is advanced by a worker. Use another thread.")
+        earlier = runs.open_run(tx, run.thread_id)
+        if earlier is not None and earlier.id != run.id:
+            _cancel(ledger, tx, earlier, now=now, by=run.requester, reason="its caller went on without it")
+        if runs.insert_run(tx, run):
+            facts = {"thread": run.thread_id}
+            audit.write(tx, AuditKind.RUN_QUEUED, run.id, actor=run.requester, now=now, facts=facts)
+        return runs.run(tx, run.id)
+
+
+def find(tx: Connection, run_id: str) -> Run:
+    """Return a run; `NotFoundError` when there is none."""
+    return runs.run(tx, run_id)
+
+
+def claim(ledger: Ledger, thread_id: str, *, owner: str | None) -> Claim | None:
+    """Take a thread for one segment; None when nothing is wanted of it, or it has an owner."""
+    with ledger.database.write() as tx:
+        claimed = runs.claim(tx, thread_id, owner=owner)
+        if claimed is None or claimed.run is None or claimed.run.state is RunState.WAITING:
+            return claimed
+        now = ledger.database.now(tx)
+        runs.set_state(tx, claimed.run.id, RunState.RUNNING)
+        facts = {"fence": claimed.fence}
+        audit.write(tx, AuditKind.RUN_RESUMED, claimed.run.id, actor=ledger.worker, now=now, facts=facts)
+        return replace(claimed, run=replace(claimed.run, state=RunState.RUNNING))
+
+
+def finish(ledger: Ledger, claimed: Claim, *, answer: str | None) -> bool:
+    """End a segment, and with an answer its run; True when more was wanted meanwhile.
+
+    Raises `FenceLostError` when the thread was taken over: then nothing of it is kept.
+    """
+    with ledger.database.write() as tx:
+        more = runs.release(tx, claimed)
+        now = ledger.database.now(tx)
+        run = claimed.run
+        if (
+            run is not None
+            and answer is not None
+            and runs.end_run(tx, run.id, RunState.DONE, now=now, answer=answer)
+        ):
+            audit.write(tx, AuditKind.RUN_DONE, run.id, actor=ledger.worker, now=now)
+        at("in-release")
+        return more
+
+
+def fail(ledger: Ledger, claimed: Claim, *, reason: str) -> None:
+    """End a run whose segment raised; its thread takes the next message."""
+    with ledger.database.write() as tx:
+        runs.release(tx, claimed)
+        now = ledger.database.now(tx)
+        if claimed.run is not None and runs.end_run(
+            tx, claimed.run.id, RunState.FAILED, now=now, reason=reason
+        ):
+            actor = ledger.worker
+            audit.write(tx, AuditKind.RUN_FAILED, claimed.run.id, actor=actor, now=now)
+
+
+def give_back(ledger: Ledger, claimed: Claim) -> None:
+    """Free a claimed thread with its work undone; it is picked up again."""
+    with ledger.database.write() as tx:
+        runs.unclaim(tx, claimed)
+
+
+def cancel(ledger: Ledger, run_id: str, *, by: str, reason: str) -> Run:
+    """End a run early: what waits is withdrawn, what was cleared but not started never starts."""
+    with ledger.database.read() as tx:
+        found = runs.run(tx, run_id)
+        person = people.person(tx, by)
+    if by != found.requester and not has_role(person, Role.OPERATOR):
+        raise ForbiddenError("Only who asked for this run, or an operator, can cancel it.")
+    with ledger.database.write() as tx:
+        runs.lock_thread(tx, found.thread_id)
+        now = ledger.database.now(tx)
+        if not runs.run(tx, run_id).is_open:
+            raise ConflictError(f"Run {run_id} has ended already.")
+        _cancel(ledger, tx, found, now=now, by=by, reason=reason)
+        return runs.run(tx, run_id)
+
+
+def _cancel(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:
+    waiting = reviews.pending(tx, run.thread_id)
+    if waiting is not None and waiting.run_id == run.id:
+        after = closed(waiting, ReviewStatus.WITHDRAWN, now=now, reason=reason)
+        reviews.save(tx, waiting, after)
+        close_calls(tx, waiting, after, now=now, by=by, wake=ledger.wake)
+    for row in calls.of_run(tx, run.id):
+        values = {"result": withdrawn(row.tool, reason=reason), "ended_at": now}
+        cleared = (CallState.CLEARED,)
+        if calls.move(tx, row.key, attempt=1, frm=cleared, to=CallState.REJECTED, values=values):
+            calls.void(tx, row.key)
+            audit.write(tx, AuditKind.CALL_REJECTED, row.key, actor=by, now=now)
+    runs.end_run(tx, run.id, RunState.CANCELLED, now=now, reason=reason)
+    audit.write(tx, AuditKind.RUN_CANCELLED, run.id, actor=by, now=now)

@@ -1,0 +1,98 @@
+"""What every test can ask for: databases of both kinds, and how much of the suite is wanted."""
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from tests.databases import KINDS, Databases
+
+_FOLDER = pytest.StashKey[Path]()
+
+# The machine that runs the tests may be busy: an example that takes long is no failure.
+settings.register_profile("clearance", deadline=None, print_blob=True)
+settings.load_profile("clearance")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the nightly form of the suite."""
+    parser.addoption(
+        "--nightly", action="store_true", help="repeat races and crashes many times more"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the session's shared folder, or learn its place from the process that made it."""
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="clearance-tests-"))
+    else:
+        config.stash[_FOLDER] = Path(worker["clearance_folder"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: object) -> None:
+    """Tell a worker of pytest-xdist where the shared folder is."""
+    folder = node.config.stash[_FOLDER]  # type: ignore[attr-defined]  # xdist has no types
+    node.workerinput["clearance_folder"] = str(folder)  # type: ignore[attr-defined]
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End what the session shares, once, after all its processes."""
+    folder = config.stash.get(_FOLDER, None)
+    if folder is not None and not hasattr(config, "workerinput"):
+        Databases(folder).close()
+
+
+@pytest.fixture(scope="session")
+def databases(pytestconfig: pytest.Config) -> Databases:
+    """The session's databases; a test that needs several makes them here."""
+    return Databases(pytestconfig.stash[_FOLDER])
+
+
+@pytest.fixture(scope="session")
+def nightly(pytestconfig: pytest.Config) -> bool:
+    """Whether this is the nightly form, which repeats what depends on luck many times more."""
+    return bool(pytestconfig.getoption("--nightly"))
+
+
+@pytest.fixture(params=KINDS)
+def database_kind(request: pytest.FixtureRequest) -> str:
+    """`sqlite`, then `postgresql`."""
+    return str(request.param)
+
+
+@pytest.fixture
+def database_url(databases: Databases, database_kind: str, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without tables, on each kind of database."""
+    url = databases.empty(database_kind, tmp_path)
+    yield url
+    if database_kind == "postgresql":
+        databases.drop(url)
+
+
+@pytest.fixture
+def migrated_database_url(
+    databases: Databases, database_kind: str, tmp_path: Path
+) -> Iterator[str]:
+    """The URL of a database with the product's tables, on each kind of database."""
+    url = databases.migrated(database_kind, tmp_path)
+    yield url
+    if database_kind == "postgresql":
+        databases.drop(url)
+
+
+@pytest.fixture
+def new_postgres_database(databases: Databases) -> Iterator[Callable[[], str]]:
+    """A call that returns the URL of one more PostgreSQL database without tables."""
+    made: list[str] = []
+
+    def new() -> str:
+        made.append(databases.new_postgres())
+        return made[-1]
+
+    yield new
+    for url in made:
+        databases.drop(url)

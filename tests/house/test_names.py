@@ -1,0 +1,58 @@
+"""Every file is named after a thing and says what it is for; nothing is left open or left out."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.house.sources import ALL_FILES, TEST_FILES, called
+
+# Names that say nothing: what lies there belongs somewhere else.
+EMPTY_NAMES = {
+    "base", "common", "helper", "helpers", "manager", "managers", "misc", "service", "services",
+    "util", "utils",
+}  # fmt: skip
+
+# Put together, so that this file does not find itself.
+OPEN_ENDS = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]) + r")\b")
+
+WAYS_TO_LEAVE_A_TEST_OUT = {
+    "skip", "skipif", "skipIf", "skipUnless", "skipTest", "SkipTest", "xfail", "importorskip",
+    "expectedFailure",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=called)
+def test_a_file_and_its_folder_are_named_after_a_thing(path: Path) -> None:
+    words = {word for part in Path(called(path)).with_suffix("").parts for word in part.split("_")}
+    assert not words & EMPTY_NAMES, f"{called(path)}: name it after what it is about."
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=called)
+def test_a_file_says_what_it_is_for(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), (
+        f"{called(path)} has no docstring."
+    )
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=called)
+def test_a_file_leaves_nothing_open(path: Path) -> None:
+    open_ends = [
+        f"{called(path)}:{number} {line.strip()}"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if OPEN_ENDS.search(line)
+    ]
+    assert not open_ends, open_ends
+
+
+@pytest.mark.parametrize("path", TEST_FILES, ids=called)
+def test_no_test_is_left_out(path: Path) -> None:
+    left_out = [
+        f"{called(path)}:{node.lineno} {name}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute | ast.Name)
+        and (name := node.attr if isinstance(node, ast.Attribute) else node.id)
+        in WAYS_TO_LEAVE_A_TEST_OUT
+    ]
+    assert not left_out, left_out
