@@ -120,6 +120,8 @@ class Databases:
         return f"clearance_test_{self.folder.name.rpartition('-')[2]}_"
 
     def _template(self, kind: str) -> str:
+        from clearance.adapters.checkpoints import open_checkpointer
+        from clearance.assembly import prepare
         from clearance.store.database import Database
 
         with self._locked(f"template-{kind}"):
@@ -130,7 +132,8 @@ class Databases:
                 url = self.empty(kind, place)
                 database = Database(url)
                 try:
-                    database.migrate()
+                    prepare(database)
+                    open_checkpointer(url).close()
                 finally:
                     database.close()
                 known.write_text(url)

@@ -1,7 +1,8 @@
 """Clearance: nothing runs but what a person cleared, exactly as cleared, at most once, and never lost.
 
     with clearance.open("sqlite:///app.db") as c:
-        agent = clearance.create_reviewed_agent(model, tools, tools_requiring_approval=["send_email"], using=c)
+        gated = ["send_email"]
+        agent = clearance.create_reviewed_agent(model, tools, tools_requiring_approval=gated, using=c)
         chat = clearance.ReviewedChat(agent)
         reply = chat.send_message("thread-1", "Write to Ana.")
 
@@ -15,12 +16,13 @@ if TYPE_CHECKING:
     from clearance.apps.chat import ReviewedChat, create_reviewed_agent
     from clearance.assembly import Clearance
     from clearance.assembly import open_workspace as open
-    from clearance.policy import Effect, Policy, Risk, Rule, Threshold, predicate
+    from clearance.policy import DecisionType, Effect, Policy, Risk, Rule, Threshold, predicate
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Clearance": ("clearance.assembly", "Clearance"),
+    "DecisionType": ("clearance.policy", "DecisionType"),
     "Effect": ("clearance.policy", "Effect"),
     "Policy": ("clearance.policy", "Policy"),
     "ReviewedChat": ("clearance.apps.chat", "ReviewedChat"),
@@ -34,6 +36,7 @@ _HOMES = {
 
 __all__ = [
     "Clearance",
+    "DecisionType",
     "Effect",
     "Policy",
     "ReviewedChat",

@@ -5,7 +5,7 @@ So it can be repeated after a crash, and notices when a call, a tool or the poli
 """
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -46,9 +46,7 @@ class Question:
     fence: int | None = None
 
 
-def ask(
-    tx: Connection, question: Question, *, policy: Policy, now: datetime, new_id: Callable[[], str]
-) -> Review | None:
+def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) -> Review | None:
     """Return the review that the message waits for, made when there was none; None when nothing waits."""
     thread = runs.lock_thread(tx, question.thread_id)
     runs.check_fence(thread, question.fence)
@@ -71,8 +69,11 @@ def ask(
         elif verdict.effect is Effect.HOLD:
             to_ask.append(_reviewed(tx, call, run=run, tool=tool, verdict=verdict))
     waiting = next((found for found in rounds if found.status is ReviewStatus.PENDING), None)
+    if waiting is not None and (to_ask or _has_changed(waiting, question)):
+        to_ask += _taken_over(tx, waiting, question, asked={call.key for call in to_ask}, now=now)
+        waiting = None
     if to_ask:
-        waiting = _next_round(tx, question, run, to_ask, waiting=waiting, rounds=rounds, now=now)
+        waiting = _next_round(tx, question, run, to_ask, rounds=rounds, now=now)
     if waiting is not None:
         runs.set_state(tx, run.id, RunState.WAITING)
     return waiting
@@ -116,22 +117,43 @@ def refuse(tx: Connection, call: ToolCall, *, run_id: str, to: CallState, text: 
         audit.write(tx, kind, call.key, actor=SYSTEM, now=now, facts={"tool": call.tool})
 
 
+def _has_changed(waiting: Review, question: Question) -> bool:
+    """Whether a call of the waiting review is gone from the message, or is no longer what was asked about."""
+    proposed = {call.key: call for call in question.calls}
+    return any(
+        call.key not in proposed or standing_call([waiting], proposed[call.key], tools=question.tools) is None
+        for call in waiting.calls
+    )
+
+
+def _taken_over(
+    tx: Connection, waiting: Review, question: Question, *, asked: set[str], now: datetime
+) -> list[ReviewedCall]:
+    """Invalidate a waiting review, and return those of its calls that are asked about again as they stand."""
+    after = closed(waiting, ReviewStatus.INVALIDATED, now=now, reason="What was asked about changed.")
+    invalidate(tx, waiting, after, now=now, by=SYSTEM)
+    proposed = {call.key: call for call in question.calls}
+    again: list[ReviewedCall] = []
+    for call in waiting.calls:
+        if call.key not in proposed:
+            gone = ToolCall(key=call.key, tool=call.tool, arguments=call.arguments)
+            text = words.gone(call.tool)
+            refuse(tx, gone, run_id=waiting.run_id, to=CallState.BLOCKED, text=text, now=now)
+        elif call.key not in asked:
+            again.append(replace(call, state=Answer.WAITING, decisions=()))
+    return again
+
+
 def _next_round(
     tx: Connection,
     question: Question,
     run: Run,
-    to_ask: list[ReviewedCall],
+    to_ask: Sequence[ReviewedCall],
     *,
-    waiting: Review | None,
     rounds: Sequence[Review],
     now: datetime,
 ) -> Review:
-    """Ask the next round. What still waited in the one before is asked again with it, in message order."""
-    if waiting is not None:
-        after = closed(waiting, ReviewStatus.INVALIDATED, now=now, reason="What was asked about changed.")
-        invalidate(tx, waiting, after, now=now, by=SYSTEM)
-        asked = {call.key for call in to_ask}
-        to_ask += [replace(call, decisions=()) for call in waiting.waiting if call.key not in asked]
+    """Ask people about these calls, in the order of the message."""
     order = [call.key for call in question.calls]
     number = max((found.round for found in rounds), default=0) + 1
     review = Review(

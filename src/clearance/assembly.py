@@ -15,6 +15,7 @@ from sqlalchemy import Connection
 from clearance.audit import AuditKind
 from clearance.engine import Engine
 from clearance.engine.embedded import EmbeddedEngine
+from clearance.engine.slots import folder_of
 from clearance.execution import Execution
 from clearance.gate import Gate
 from clearance.ledger import Ledger
@@ -112,7 +113,7 @@ def open_workspace(
     database = Database(url)
     if database.path is not None and home is None:
         folder = database.path.parent
-    retrying(database.migrate)
+    retrying(lambda: prepare(database))
     built = _build(database, folder, segments=segments or settings.segments)
     built.person = _local_person(built, person or settings.person or _user_name())
     if worker:
@@ -120,10 +121,19 @@ def open_workspace(
     return built
 
 
+def prepare(database: Database) -> None:
+    """Bring every table of a workspace to its newest form; safe when several processes start at once."""
+    database.migrate()
+    if not database.is_sqlite:
+        from clearance.engine.procrastinate import setup
+
+        setup(database)
+
+
 def _build(database: Database, home: Path, *, segments: int) -> Clearance:
     programs = Programs()
     private = home / PRIVATE
-    engine = _engine(database, private, segments=segments)
+    engine = _engine(database, segments=segments)
 
     def wake(tx: Connection, thread_id: str) -> None:
         runs.want(tx, thread_id)
@@ -139,9 +149,9 @@ def _build(database: Database, home: Path, *, segments: int) -> Clearance:
     return Clearance(home, database, programs, engine, ledger, gate, execution, worker, person="")
 
 
-def _engine(database: Database, private: Path, *, segments: int) -> Engine:
-    if database.is_sqlite:
-        return EmbeddedEngine(database, slots=private / "slots", threads=segments)
+def _engine(database: Database, *, segments: int) -> Engine:
+    if database.path is not None:
+        return EmbeddedEngine(database, slots=folder_of(database.path), threads=segments)
     from clearance.engine.procrastinate import ProcrastinateEngine
 
     return ProcrastinateEngine(database, concurrency=segments)

@@ -1,4 +1,4 @@
-"""Deadlines: until when a review can be decided. What counts is the stored instant, not when it was noticed."""
+"""Deadlines: until when a review can be decided. The stored instant counts, not when it was noticed."""
 
 from collections.abc import Iterable
 from datetime import datetime

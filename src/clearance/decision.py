@@ -39,7 +39,7 @@ Raises `InvalidArgumentsError`, or `InvalidReviewDecisionError` for a tool that 
 
 
 def read_decisions(payload: object, review: Review, *, by: str, now: datetime) -> tuple[Decision, ...]:
-    """Return one decision for each waiting call of the review, in the order of its calls.
+    """Return one decision for each waiting call of the review, in the order in which they came.
 
     Each item is `{"type", "call", "message"?, "edited_action"?: {"name", "args"}}`; `args` is an object, or
     JSON text where exact numbers matter. `call` is the call's key; it may be left out only where order
@@ -65,8 +65,10 @@ def read_decisions(payload: object, review: Review, *, by: str, now: datetime) -
         raise InvalidReviewDecisionError(
             f"The decisions do not match the calls that wait ({_keys(waiting)}).", faults=faults
         )
-    by_name = dict(zip(named, items, strict=True))
-    return tuple(_decision(by_name[call.key], call, by=by, now=now) for call in waiting)
+    by_key = {call.key: call for call in waiting}
+    return tuple(
+        _decision(item, by_key[name or ""], by=by, now=now) for item, name in zip(items, named, strict=True)
+    )
 
 
 def settle(
@@ -95,17 +97,19 @@ def settle(
     why_not = refusal(by, requester=party, mode=mode, operators_only=operators_only)
     if why_not is not None:
         raise ForbiddenError(why_not)
-    answers = {item.call: item for item in decisions}
+    answers = {item.call: (place, item) for place, item in enumerate(decisions)}
     calls: list[ReviewedCall] = []
     faults: list[Fault] = []
-    for place, call in enumerate(review.calls):
+    for call in review.calls:
         if call.state is not Answer.WAITING:
             calls.append(call)
             continue
+        place, answer = answers[call.key]
         try:
-            calls.append(_apply(call, answers[call.key], people=people, revise=revise))
+            calls.append(_apply(call, answer, people=people, revise=revise))
         except InvalidReviewDecisionError as error:
-            faults.extend(error.faults or [Fault(f"/{place}", str(error))])
+            found = error.faults or (Fault("", str(error)),)
+            faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
     if faults:
         raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
     settled = all(call.state is not Answer.WAITING for call in calls)

@@ -9,6 +9,7 @@ Between take and keep the outcome is unknown. Whoever finds a call there without
 """
 
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -41,6 +42,7 @@ class Started:
     taken: Taken
     ended: threading.Event = field(default_factory=threading.Event)
     outcome: Outcome | None = None
+    since: float = field(default_factory=time.monotonic)
 
 
 class Execution:
@@ -95,6 +97,12 @@ class Execution:
         """Return how many tools run in this process, those past their time limit too."""
         with self._lock:
             return len(self._running)
+
+    def overdue(self) -> int:
+        """Return how many tools of this process run on past their time limit; only its end ends them."""
+        now = time.monotonic()
+        with self._lock:
+            return sum(now - each.since > each.taken.tool.timeout for each in self._running.values())
 
     def _begin(self, call: ToolCall, context: "_Context") -> Outcome | AskAgain | Started:
         at("before-take")

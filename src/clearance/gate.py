@@ -23,10 +23,11 @@ from clearance.errors import (
     ReviewConflictError,
 )
 from clearance.fingerprint import fingerprint
+from clearance.killpoints import at
 from clearance.people import Person, Role, has_role, requesting_party
 from clearance.policy import judge
 from clearance.program import Programs
-from clearance.review import Decision, Review, ReviewedCall, ReviewStatus, closed
+from clearance.review import Decision, Review, ReviewedCall, ReviewKind, ReviewStatus, closed
 from clearance.schema import check_arguments, with_defaults
 from clearance.settlement import Wake, close_calls, settle_calls
 from clearance.store import audit, people, policies, reviews, runs
@@ -59,7 +60,9 @@ class Gate:
             known = self.programs.policies(question.program)
             policy = policies.active(tx, question.program, known=known)
             now = self.database.now(tx)
-            return ask(tx, question, policy=policy, now=now, new_id=self._new_id)
+            review = ask(tx, question, policy=policy, now=now, new_id=self._new_id)
+            at("in-ask")
+            return review
 
     def decide(self, review_id: str, payload: object, *, by: str, version: int) -> Review:
         """Take one person's decisions for every call of the review that waits, all of them or none.
@@ -85,6 +88,7 @@ class Gate:
             self._record_decided(tx, before, after, by=by, now=now)
             if after.status is ReviewStatus.SETTLED:
                 settle_calls(tx, after, now=now, by=by, new_id=self._new_id, wake=self._wake)
+            at("in-decide")
             return after
 
     def decide_waiting(self, thread_id: str, payload: object, *, by: str) -> Review:
@@ -100,8 +104,8 @@ class Gate:
             bound = bool(named_calls(payload)) or reviews.is_first(tx, waiting)
         if not bound:
             raise InvalidReviewDecisionError(
-                "This thread was decided on before, and an answer that names neither review nor call could be "
-                f"a late repetition. Name the review ({waiting.id}), or each decision's 'call'."
+                "This thread was decided on before, and an answer that names neither review nor call could "
+                f"be a late repetition. Name the review ({waiting.id}), or each decision's 'call'."
             )
         return self.decide(waiting.id, payload, by=by, version=waiting.version)
 
@@ -111,6 +115,10 @@ class Gate:
             found = reviews.review(tx, review_id)
             person = people.person(tx, by)
             party = requesting_party(found.requester, people.by_id(tx, [found.requester]))
+        if found.kind is ReviewKind.OUTCOME:
+            raise ConflictError(
+                "What became of a call stays open until somebody answers it. Decide the review."
+            )
         if by != party and not has_role(person, Role.OPERATOR):
             raise ForbiddenError("Only who asked for this, or an operator, can withdraw it.")
         return self._close(found, ReviewStatus.WITHDRAWN, by=by, reason=reason)
@@ -141,6 +149,7 @@ class Gate:
             after = closed(before, status, now=now, reason=reason)
             reviews.save(tx, before, after)
             close_calls(tx, before, after, now=now, by=by, wake=self._wake)
+            at("in-close")
             return after
 
     def _settled(

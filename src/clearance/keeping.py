@@ -59,6 +59,7 @@ def conclude(ledger: Ledger, taken: Taken) -> Outcome:
             else:
                 run = runs.run(tx, taken.run_id)
                 make_uncertain(tx, row, run=run, actor=ledger.worker, now=now)
+        at("in-conclude")
         return _standing(tx, taken.key)
 
 

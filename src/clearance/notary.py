@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clearance.audit import Seal, key_id, public_keys
 from clearance.errors import InvalidInputError, SettingsError
+from clearance.killpoints import at
 from clearance.store import audit
 from clearance.store.database import Database
 
@@ -93,6 +94,8 @@ class Notary:
             since = self._since(now)
             standing = audit.standing(tx, since=since)
         numbered = self._number(since) if standing.waiting else 0
+        if numbered:
+            at("numbered")
         if since is None and numbered < _MOST_AT_ONCE * audit.NUMBER_AT_ONCE:
             self._looked_at = now
         due = standing.sealed_at is None or abs(now - standing.sealed_at) >= self._seal_every
@@ -119,6 +122,7 @@ class Notary:
         for _ in range(_MOST_AT_ONCE):
             with self._database.write() as tx:
                 count = audit.number(tx, since=since)
+                at("in-number")
             numbered += count
             if count < audit.NUMBER_AT_ONCE:
                 break
@@ -136,6 +140,7 @@ class Notary:
                     every=every,
                     known=self._last,
                 )
+                at("in-seal")
             if sealed is None:
                 break
             made = self._last = sealed

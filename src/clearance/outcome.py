@@ -76,6 +76,11 @@ def blocked(tool: str) -> str:
     return f"The policy denies this call; {tool} did not run."
 
 
+def gone(tool: str) -> str:
+    """Say that the agent no longer has the call or its tool."""
+    return f"This call is no longer offered; {tool} did not run."
+
+
 def uncertain(tool: str) -> str:
     """Say that nobody knows whether the call happened."""
     return (

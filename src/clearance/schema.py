@@ -1,7 +1,9 @@
 """Tool schemas: what fits one, which defaults it writes down, and its hash."""
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ from clearance.errors import Fault, InvalidArgumentsError
 from clearance.toolcall import canonical, parse_arguments
 
 if TYPE_CHECKING:
+    from jsonschema import ValidationError
     from jsonschema.protocols import Validator
 
 # Messages of `jsonschema` quote the faulty value; these sentences name the rule alone, so that an argument
@@ -45,30 +48,27 @@ def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """Return the value with the defaults that its schema writes down filled in.
 
     Leaving a default out or writing it are two spellings of one call: policy and fingerprint see the same.
+    Parts are reached by `properties`, `items` and local `$ref`; a default is itself completed by the
+    `properties` of its own part. `docs/canonical-json.md` has the rule for other languages.
     """
-    properties = schema.get("properties")
-    if not isinstance(value, dict) or not isinstance(properties, Mapping):
-        return value
-    bound = dict(value)
-    for name, part in properties.items():
-        if not isinstance(part, Mapping):
-            continue
-        if name in bound:
-            bound[name] = with_defaults(part, bound[name])
-        elif "default" in part:
-            bound[name] = part["default"]
-    return bound
+    return _completed(schema, value, root=schema)
 
 
 def faults(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[Fault, ...]:
     """Return everything in the arguments that breaks the schema, each with its JSON pointer.
 
     Strict: a whole number is written without a fraction, so 10.0 is no integer here; texts are never read
-    as numbers. Faults name places and rules, never values.
+    as numbers. Faults name places and rules, never values. Nothing is fetched that a schema refers to.
+    Raises `InvalidArgumentsError` where the schema itself cannot be used: then nothing fits it.
     """
-    found = [
-        fault for error in _validator(canonical(schema)).iter_errors(arguments) for fault in _read(error)
-    ]
+    try:
+        errors = list(_validator(canonical(schema)).iter_errors(arguments))
+    except Exception as error:
+        raise InvalidArgumentsError(
+            "The arguments cannot be checked: the tool's schema cannot be used for them "
+            f"({type(error).__name__})."
+        ) from error
+    found = [fault for error in errors for fault in _read(error)]
     return tuple(sorted(set(found), key=lambda fault: (fault.pointer, fault.message)))
 
 
@@ -87,13 +87,67 @@ def _validator(schema_text: str) -> "Validator":
 
     from jsonschema import Draft202012Validator, FormatChecker
     from jsonschema.validators import extend
+    from referencing import Registry
 
     exact = Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     )
-    strict = extend(Draft202012Validator, type_checker=exact)  # type: ignore[no-untyped-call]
-    validator: Validator = strict(json.loads(schema_text), format_checker=FormatChecker())
+    strict = extend(  # type: ignore[no-untyped-call]
+        Draft202012Validator, {"multipleOf": _multiple_of}, type_checker=exact
+    )
+    # An empty registry: the default one fetches what `$ref` names, from the network or from a file.
+    validator: Validator = strict(
+        json.loads(schema_text), format_checker=FormatChecker(), registry=Registry()
+    )
     return validator
+
+
+def _multiple_of(validator: Any, divisor: Any, value: Any, _: object) -> "Iterator[ValidationError]":
+    """Check `multipleOf` on the numbers as they are written: 1.1 is a multiple of 0.1."""
+    from jsonschema import ValidationError
+
+    if validator.is_type(value, "number") and Fraction(repr(value)) % Fraction(repr(divisor)):
+        yield ValidationError("")
+
+
+def _completed(part: Any, value: Any, *, root: Mapping[str, Any] | None) -> Any:
+    """Return the value with the defaults of its part; without `root` no reference and no item is followed.
+
+    Inside a default nothing multiplies: a schema that refers to itself there would never end.
+    """
+    for each in _with_references(part, root):
+        if isinstance(value, dict) and isinstance(each.get("properties"), Mapping):
+            value = _object_completed(each["properties"], value, root=root)
+        elif isinstance(value, list) and root is not None and "items" in each:
+            value = [_completed(each["items"], item, root=root) for item in value]
+    return value
+
+
+def _object_completed(
+    properties: Mapping[str, Any], value: dict[str, Any], *, root: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    bound = dict(value)
+    for name, part in properties.items():
+        if name in bound:
+            bound[name] = _completed(part, bound[name], root=root)
+        elif isinstance(part, Mapping) and "default" in part:
+            bound[name] = _completed(part, part["default"], root=None)
+    return bound
+
+
+def _with_references(part: Any, root: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+    """Return a part of a schema and what it refers to, within the schema, one after the other."""
+    found: list[Mapping[str, Any]] = []
+    while isinstance(part, Mapping) and part not in found:
+        found.append(part)
+        reference = part.get("$ref")
+        if root is None or not isinstance(reference, str) or not reference.startswith("#"):
+            break
+        part = root
+        for name in reference[1:].split("/")[1:]:
+            name = name.replace("~1", "/").replace("~0", "~")
+            part = part.get(name) if isinstance(part, Mapping) else None
+    return found
 
 
 def _read(error: Any) -> list[Fault]:
@@ -105,8 +159,15 @@ def _read(error: Any) -> list[Fault]:
             return [Fault(_pointer([*path, name]), _RULES["required"]) for name in missing]
         case "additionalProperties":
             known = error.schema.get("properties", {})
-            unknown = [name for name in error.instance if name not in known]
+            patterns = error.schema.get("patternProperties", {})
+            unknown = [
+                name
+                for name in error.instance
+                if name not in known and not any(re.search(pattern, name) for pattern in patterns)
+            ]
             return [Fault(_pointer([*path, name]), _RULES["additionalProperties"]) for name in unknown]
+        case None:
+            return [Fault(_pointer(path), "is not allowed here")]
         case rule:
             sentence = _RULES.get(rule, f"breaks the rule {rule} of the schema")
             return [Fault(_pointer(path), sentence.format(expected=_expected(error.validator_value)))]
@@ -114,8 +175,8 @@ def _read(error: Any) -> list[Fault]:
 
 def _expected(value: object) -> str:
     if isinstance(value, list):
-        return " or ".join(str(item) for item in value)
-    return str(value)
+        return " or ".join(_expected(item) for item in value)
+    return value if isinstance(value, str) else canonical(value)
 
 
 def _pointer(path: list[str]) -> str:

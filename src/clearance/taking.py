@@ -79,6 +79,7 @@ def take_again(ledger: Ledger, key: str, *, tools: Mapping[str, Tool]) -> Taken 
         ):
             return None
         record_started(tx, key, ledger=ledger, now=now, facts={"attempt": attempt, "clearance": used.id})
+        at("in-take-again")
         return Taken(key, attempt, run.id, run.thread_id, tool, row.arguments)
 
 
@@ -95,6 +96,7 @@ def resume(ledger: Ledger, taken: Taken, *, fence: int | None) -> Taken | None:
             return None
         facts = {"attempt": taken.attempt, "again": True}
         record_started(tx, taken.key, ledger=ledger, now=now, facts=facts)
+        at("in-resume")
         return taken
 
 

@@ -14,7 +14,11 @@ from clearance.errors import InvalidArgumentsError
 
 MAX_ARGUMENT_BYTES = 256 * 1024
 MAX_DEPTH = 64
+"""How many objects and arrays may stand inside one another."""
+MAX_DIGITS = 4300
+"""Digits of an integer; Python writes no more of them."""
 DEFAULT_TIMEOUT = 60.0
+_TOO_LARGE = 10**MAX_DIGITS
 
 
 @dataclass(frozen=True)
@@ -51,15 +55,18 @@ def canonical(value: object) -> str:
     """Return the canonical JSON of a value: keys sorted by code point, no white space, exact integers.
 
     Floats are written with the fewest digits that give the same float back, always with a point or an
-    exponent, so that 7 and 7.0 differ. Raises `InvalidArgumentsError` for what JSON cannot carry exactly.
-    `docs/canonical-json.md` has the rules and test vectors for other languages.
+    exponent, so that 7 and 7.0 differ. Tuples are arrays. Raises `InvalidArgumentsError` for what JSON cannot
+    carry exactly. `docs/canonical-json.md` has the rules and test vectors for other languages.
     """
-    return _dump(value, sort_keys=True)
+    return _dump(value, sort_keys=True, exact=False)
 
 
 def argument_text(arguments: object, *, limit: int = MAX_ARGUMENT_BYTES) -> str:
-    """Return the JSON text that stands for parsed arguments from here on, in their own key order."""
-    text = _dump(arguments, sort_keys=False)
+    """Return the JSON text that stands for parsed arguments from here on, in their own key order.
+
+    Raises `InvalidArgumentsError` for anything that would be read back as another value or another type.
+    """
+    text = _dump(arguments, sort_keys=False, exact=True)
     parse_arguments(text, limit=limit)
     return text
 
@@ -73,34 +80,34 @@ def parse_arguments(text: str, *, limit: int = MAX_ARGUMENT_BYTES) -> dict[str, 
     if _size(text) > limit:
         raise _refused(f"are larger than the {limit} bytes that a call may have")
     try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_int=_integer,
+            parse_float=_float,
+        )
     except RecursionError:
         raise _refused(f"are nested deeper than {MAX_DEPTH} levels") from None
     except json.JSONDecodeError as error:
         raise _refused(f"are not JSON (character {error.pos})") from None
-    except ValueError as error:
-        raise _refused(str(error)) from None
+    except ValueError:
+        raise _refused("hold a number beyond bounds") from None
     if not isinstance(value, dict):
         raise _refused("must be a JSON object, such as {}")
-    _check(value, depth=0)
+    _check(value, left=MAX_DEPTH, exact=True)
     return value
 
 
-def _dump(value: object, *, sort_keys: bool) -> str:
+def _dump(value: object, *, sort_keys: bool, exact: bool) -> str:
     try:
-        text = json.dumps(
-            value, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-        )
-        text.encode()
-    except UnicodeEncodeError:
-        raise _refused("hold half of a surrogate pair, which is no character") from None
+        # Before, not by, the encoder: it turns keys of other types into text, silently.
+        _check(value, left=None, exact=exact)
+        return json.dumps(value, sort_keys=sort_keys, separators=(",", ":"), ensure_ascii=False)
     except RecursionError:
-        raise _refused(f"are nested deeper than {MAX_DEPTH} levels") from None
-    except TypeError:
-        raise _refused("hold a value that JSON has no form for") from None
+        raise _refused("are nested too deep") from None
     except ValueError:
-        raise _refused("hold NaN, an infinity or a number beyond bounds") from None
-    return text
+        raise _refused("hold a number beyond bounds") from None
 
 
 def _size(text: str) -> int:
@@ -113,31 +120,64 @@ def _size(text: str) -> int:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("give a key twice")
+        raise _refused("give a key twice")
     return value
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"hold {name}, which is no JSON number")
+    raise _refused(f"hold {name}, which is no JSON number")
 
 
-def _check(value: object, *, depth: int) -> None:
-    if depth > MAX_DEPTH:
-        raise _refused(f"are nested deeper than {MAX_DEPTH} levels")
+def _integer(digits: str) -> int:
+    if len(digits.lstrip("-")) > MAX_DIGITS:
+        raise _refused(f"hold an integer of more than {MAX_DIGITS} digits")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    """Return the float nearest to a number; one that is too large or too small for any is refused."""
+    value = float(digits)
+    significant = digits.lower().partition("e")[0].strip("-.0")
+    if not math.isfinite(value) or (value == 0 and significant):
+        raise _refused("hold a number beyond bounds")
+    return value
+
+
+def _check(value: object, *, left: int | None, exact: bool) -> None:
+    """Refuse what JSON has no exact form for. `left` is how many levels of nesting may still come.
+
+    With `exact`, what only resembles a JSON value is refused, too: a tuple, a subclass of text.
+    """
     match value:
         case dict():
+            deeper = _deeper(left)
             for name, item in value.items():
-                _check(name, depth=depth)
-                _check(item, depth=depth + 1)
-        case list():
+                if not isinstance(name, str):
+                    raise _refused("hold a key that is no text")
+                _check(name, left=deeper, exact=exact)
+                _check(item, left=deeper, exact=exact)
+        case list() | tuple() if isinstance(value, list) or not exact:
+            deeper = _deeper(left)
             for item in value:
-                _check(item, depth=depth + 1)
-        case str():
+                _check(item, left=deeper, exact=exact)
+        case str() if type(value) is str or not exact:
             _size(value)
-        case float() if not math.isfinite(value):
-            raise _refused("hold a number beyond bounds")
-        case _:
+        case None | bool():
             pass
+        case float() if type(value) is float:
+            if not math.isfinite(value):
+                raise _refused("hold NaN or an infinity, which are no JSON numbers")
+        case int() if type(value) is int:
+            if abs(value) >= _TOO_LARGE:
+                raise _refused(f"hold an integer of more than {MAX_DIGITS} digits")
+        case _:
+            raise _refused(f"hold a {type(value).__name__}, which JSON has no exact form for")
+
+
+def _deeper(left: int | None) -> int | None:
+    if left == 0:
+        raise _refused(f"are nested deeper than {MAX_DEPTH} levels")
+    return None if left is None else left - 1
 
 
 def _refused(what: str) -> InvalidArgumentsError:

@@ -79,6 +79,7 @@ def claim(ledger: Ledger, thread_id: str, *, owner: str | None) -> Claim | None:
     """Take a thread for one segment; None when nothing is wanted of it, or it has an owner."""
     with ledger.database.write() as tx:
         claimed = runs.claim(tx, thread_id, owner=owner)
+        at("in-claim")
         if claimed is None or claimed.run is None or claimed.run.state is RunState.WAITING:
             return claimed
         now = ledger.database.now(tx)
@@ -117,6 +118,7 @@ def fail(ledger: Ledger, claimed: Claim, *, reason: str) -> None:
         ):
             actor = ledger.worker
             audit.write(tx, AuditKind.RUN_FAILED, claimed.run.id, actor=actor, now=now)
+        at("in-fail")
 
 
 def give_back(ledger: Ledger, claimed: Claim) -> None:
@@ -138,6 +140,7 @@ def cancel(ledger: Ledger, run_id: str, *, by: str, reason: str) -> Run:
         if not runs.run(tx, run_id).is_open:
             raise ConflictError(f"Run {run_id} has ended already.")
         _cancel(ledger, tx, found, now=now, by=by, reason=reason)
+        at("in-cancel")
         return runs.run(tx, run_id)
 
 

@@ -63,6 +63,7 @@ class Worker:
     def advance(self, thread_id: str) -> None:
         """Bring a thread to its next stop. Raises nothing: a failure is written to its run or tried again."""
         try:
+            at("woken")
             claimed = retrying(lambda: turns.claim(self.ledger, thread_id, owner=self.engine.owner))
             if claimed is not None:
                 at("claimed")
@@ -78,6 +79,7 @@ class Worker:
             answer = self._advance_run(claimed)
             at("segment-ended")
             retrying(lambda: turns.finish(self.ledger, claimed, answer=answer))
+            at("released")
         except StoreError:
             # Nothing of it is lost: the claim is given back, and the look-out finds the thread again.
             retrying(lambda: turns.give_back(self.ledger, claimed))
