@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from pydantic import BaseModel, ValidationError
 
@@ -30,10 +31,11 @@ def desk(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return lambda name, /, **arguments: called(support_tools(tmp_path), name, **arguments)
 
 
-def called(tools: list[BaseTool], name: str, **arguments: Any) -> dict[str, Any]:
-    """Call a tool as an agent does, and return the object that its text is."""
+def called(tools: list[BaseTool], name: str, *, key: str | None = None, **arguments: Any) -> dict[str, Any]:
+    """Call a tool as an agent does, under a key where one is given, and return the object in its text."""
     tool = next(tool for tool in tools if tool.name == name)
-    result: dict[str, Any] = json.loads(tool.invoke(arguments))
+    config = RunnableConfig(configurable={"idempotency_key": key} if key else {})
+    result: dict[str, Any] = json.loads(tool.invoke(arguments, config))
     return result
 
 
@@ -63,14 +65,13 @@ def test_the_five_tools_say_which_of_them_only_read(tmp_path: Path) -> None:
     }
 
 
-def test_each_schema_is_strict_described_and_without_the_idempotency_key(tmp_path: Path) -> None:
+def test_each_schema_is_strict_and_described(tmp_path: Path) -> None:
     for tool in support_tools(tmp_path):
         assert isinstance(tool.args_schema, type)
         assert issubclass(tool.args_schema, BaseModel)
         schema = tool.args_schema.model_json_schema()
         assert schema["additionalProperties"] is False
         assert set(schema["required"]) == set(schema["properties"])
-        assert "idempotency_key" not in schema["properties"]
         for part in schema["properties"].values():
             assert part["description"]
             assert part["examples"]
@@ -188,7 +189,7 @@ def test_several_refunds_together_never_exceed_what_was_paid(
 def test_a_refund_under_a_used_key_is_not_paid_again(
     tmp_path: Path, desk: Callable[..., dict[str, Any]]
 ) -> None:
-    call = {"order_id": "SO-1003", "amount": "5.00", "reason": "r", "idempotency_key": "run/1/0"}
+    call = {"order_id": "SO-1003", "amount": "5.00", "reason": "r", "key": "run/1/0"}
     assert desk("issue_refund", **call) == desk("issue_refund", **call)
     with pytest.raises(SupportError, match="another refund"):
         desk("issue_refund", **{**call, "amount": "6.00"})
@@ -196,7 +197,7 @@ def test_a_refund_under_a_used_key_is_not_paid_again(
 
 
 def test_threads_with_one_key_pay_one_refund(tmp_path: Path) -> None:
-    call = {"order_id": "SO-1003", "amount": "5.00", "reason": "r", "idempotency_key": "run/1/0"}
+    call = {"order_id": "SO-1003", "amount": "5.00", "reason": "r", "key": "run/1/0"}
     tools = support_tools(tmp_path)
     with ThreadPoolExecutor(12) as pool:
         results = list(pool.map(lambda _: called(tools, "issue_refund", **call), range(24)))
@@ -220,15 +221,18 @@ def test_processes_that_start_together_on_a_new_folder_never_pay_more_than_was_p
             except SupportError as error:
                 assert "is left" in str(error), error
     """
+    command = [sys.executable, "-c", program, str(tmp_path)]
     workers = [
-        subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdin=subprocess.PIPE, text=True)
-        for _ in range(2)
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
+    assert [first_line(worker) for worker in workers] == ["ready\n"] * 2
     for worker in workers:
         assert worker.stdin is not None
         worker.stdin.write("go\n")
-        worker.stdin.close()
-    assert [worker.wait(timeout=60) for worker in workers] == [0, 0, 0, 0]
+        worker.stdin.flush()
+    for worker in workers:
+        worker.communicate(timeout=60)
+    assert [worker.returncode for worker in workers] == [0, 0]
     assert paid_back(tmp_path) == [("SO-1009", 100)] * 12
 
 
@@ -272,7 +276,7 @@ def test_a_deleted_customer_is_gone_and_the_orders_stay(
 def test_a_deletion_under_a_used_key_is_answered_again(
     desk: Callable[..., dict[str, Any]],
 ) -> None:
-    call = {"table": "orders", "record_id": "SO-1001", "idempotency_key": "run/1/0"}
+    call = {"table": "orders", "record_id": "SO-1001", "key": "run/1/0"}
     assert desk("delete_record", **call) == desk("delete_record", **call)
     with pytest.raises(SupportError, match="another deletion"):
         desk("delete_record", **{**call, "record_id": "SO-1002"})

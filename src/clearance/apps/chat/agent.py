@@ -10,11 +10,12 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph.state import CompiledStateGraph
 
+import clearance
 from clearance.adapters.langchain_tools import read_tools
 from clearance.adapters.langgraph import AgentState, Reviewed, bind
-from clearance.assembly import Clearance, open_workspace
 from clearance.policy import Policy, check_policy, requiring_approval
 from clearance.program import Program
+from clearance.workspace import Clearance
 
 PROMPT = """\
 You are a helpful assistant with tools. Some of your tool calls are reviewed by a person before they run.
@@ -60,7 +61,7 @@ def create_reviewed_agent(
     found = _policy(policy, tools_requiring_approval, known=list(read))
     if checkpointer is None and using is None:
         raise ValueError("An agent that stops needs a checkpointer: pass checkpointer=…, or using=clearance.")
-    workspace = using if using is not None else open_workspace(worker=False)
+    workspace = using if using is not None else clearance.open(worker=False)
     saver = checkpointer if checkpointer is not None else workspace.checkpointer()
     reviewed = Reviewed(
         program=name,

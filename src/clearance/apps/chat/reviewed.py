@@ -12,9 +12,9 @@ from clearance.adapters import history
 from clearance.adapters.checkpoints import FencedSaver
 from clearance.adapters.langgraph import RunContext
 from clearance.apps.chat.agent import Agent, parts_of
-from clearance.assembly import new_id
 from clearance.errors import NoPendingReviewError, RunFailedError, RunUnfinishedError
 from clearance.killpoints import at
+from clearance.ledger import new_id
 from clearance.payload import build_review_request
 from clearance.program import Finished, Parked, Program
 from clearance.review import Review

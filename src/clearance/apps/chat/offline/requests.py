@@ -27,14 +27,17 @@ _CANCEL = re.compile(
 def drafts_in(text: str, tools: Mapping[str, BoundTool]) -> list[Draft]:
     """Return the tools that a text asks for, with the texts found for their arguments.
 
-    The text is one phrase, or sentences that are each a phrase or a greeting. A text with anything
-    else in it asks for nothing: half of what somebody wrote is not what they wrote.
+    The text is several sentences that each ask for something, or one phrase; greetings beside them do not
+    matter. A text with anything else in it asks for nothing: half of what somebody wrote is not what they
+    wrote.
     """
-    if whole := _best(text, tools):
-        return [whole[1]]
     parts = [part for part in _SENTENCE_END.split(text) if part and not _GREETING.fullmatch(part)]
-    found = [_best(part, tools) for part in parts]
-    drafts = [best[1] for best in found if best]
+    drafts = [best[1] for part in parts if (best := _best(part, tools))]
+    if len(parts) > 1 and len(drafts) == len(parts):
+        return drafts
+    whole = _best(text, tools)
+    if whole is not None:
+        return [whole[1]]
     return drafts if len(drafts) == len(parts) else []
 
 

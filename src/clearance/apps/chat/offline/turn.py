@@ -1,15 +1,15 @@
 """One turn of the offline model: from the messages of a thread to its reply.
 
-A reply is words, or calls, never both. After a tool message of the same turn it is always words.
+A reply is words or calls. After a tool message of the same turn it is always words.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from clearance.apps.chat.offline.answers import answer
 from clearance.apps.chat.offline.bound import BoundTool
@@ -30,6 +30,8 @@ from clearance.apps.chat.offline.wording import Say, say
 # Where an AI message keeps what its question was about, as JSON text: numbers of any size survive
 # there.
 ASKED = "clearance_asked"
+# The name of a message that tells the model what became of a call of an earlier turn.
+NOTE = "clearance"
 _END = re.compile(r"[.!?。！？]+$")
 
 
@@ -42,17 +44,33 @@ class Reply:
     asked: str = ""
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """What a question was about: an argument of the draft at a place among all drafts of the request."""
+
+    drafts: tuple[Call, ...]
+    at: int
+    argument: str
+
+
 def reply(messages: Sequence[BaseMessage], tools: Mapping[str, BoundTool]) -> Reply:
     """Return the reply to a thread whose last message is a person's or a tool's."""
-    said = [at for at, message in enumerate(messages) if isinstance(message, HumanMessage)]
+    said = [at for at, message in enumerate(messages) if _is_persons(message)]
     language = _language([_text(messages[at]) for at in reversed(said)], tools)
     if not said:
         return Reply(_help(tools, language))
     since = messages[said[-1] + 1 :]
-    if any(message.type == "tool" or getattr(message, "tool_calls", None) for message in since):
+    if any(isinstance(message, AIMessage | ToolMessage) for message in since):
         return Reply(answer(since, tools=tools, language=language))
     before = messages[said[-1] - 1] if said[-1] else None
-    return _reply_to(_text(messages[said[-1]]), before, tools=tools, language=language)
+    found = _reply_to(_text(messages[said[-1]]), before, tools=tools, language=language)
+    news = [say(Say.NEWS, language, text=_text(message).strip("[]")) for message in since]
+    return replace(found, text="\n\n".join([*news, *([found.text] if found.text else [])]))
+
+
+def _is_persons(message: BaseMessage) -> bool:
+    """Whether a person wrote the message; what Clearance tells the model comes under its own name."""
+    return isinstance(message, HumanMessage) and message.name != NOTE
 
 
 def _reply_to(
@@ -67,12 +85,12 @@ def _reply_to(
         return Reply(_problems(problems, tools, language)) if problems else Reply(calls=calls)
     if drafts := drafts_in(text, tools):
         return _settle([_typed(draft, tools) for draft in drafts], tools, language)
-    pending, argument = _asked(before, tools)
-    if pending and is_cancel(text):
+    asked = _asked(before, tools)
+    if asked is None:
+        return Reply(_help(tools, language))
+    if is_cancel(text):
         return Reply(say(Say.CANCELLED, language))
-    if pending:
-        return _settle(_filled(pending, argument, text, tools), tools, language)
-    return Reply(_help(tools, language))
+    return _settle(_filled(asked, text, tools), tools, language)
 
 
 def _typed(
@@ -96,20 +114,16 @@ def _in_order(tool: BoundTool, arguments: Mapping[str, Any]) -> Call:
     return Call(tool.name, {**known, **arguments})
 
 
-def _filled(
-    drafts: list[Call], argument: str, text: str, tools: Mapping[str, BoundTool]
-) -> list[tuple[Call, list[Problem]]]:
+def _filled(asked: _Asked, text: str, tools: Mapping[str, BoundTool]) -> list[tuple[Call, list[Problem]]]:
     """Return the drafts with the text in the place that was asked for."""
-    given: list[tuple[Call, list[Problem]]] = [(draft, []) for draft in drafts]
-    for at, draft in enumerate(drafts):
-        if argument in tools[draft.tool].arguments and argument not in draft.arguments:
-            plain = text.strip()
-            found, wrong = _typed((draft.tool, {argument: plain}), tools)
-            if wrong:
-                found, wrong = _typed((draft.tool, {argument: _END.sub("", plain)}), tools)
-            together = {**draft.arguments, **found.arguments}
-            given[at] = (_in_order(tools[draft.tool], together), wrong)
-            break
+    given: list[tuple[Call, list[Problem]]] = [(draft, []) for draft in asked.drafts]
+    draft = asked.drafts[asked.at]
+    plain = text.strip()
+    found, wrong = _typed((draft.tool, {asked.argument: plain}), tools)
+    if wrong:
+        found, wrong = _typed((draft.tool, {asked.argument: _END.sub("", plain)}), tools)
+    together = {**draft.arguments, **found.arguments}
+    given[asked.at] = (_in_order(tools[draft.tool], together), wrong)
     return given
 
 
@@ -118,14 +132,14 @@ def _settle(
 ) -> Reply:
     """Return the calls when every draft is complete, else a question about the first gap."""
     drafts = tuple(draft for draft, _ in given)
-    for draft, wrong in given:
+    for at, (draft, wrong) in enumerate(given):
         tool = tools[draft.tool]
         open_ones = [*wrong, *(p for p in check(draft, tool) if p.argument)]
         if open_ones:
             argument = min((p.argument for p in open_ones), key=list(tool.arguments).index)
             lines = [_sentence(problem, tools, language) for problem in wrong]
             lines.append(_question(tool, argument, language))
-            return Reply("\n".join(lines), asked=_kept(drafts, argument))
+            return Reply("\n".join(lines), asked=_kept(_Asked(drafts, at, argument)))
         if together := check(draft, tool):
             return Reply(_problems(together, tools, language))
     return Reply(calls=drafts)
@@ -137,19 +151,24 @@ def _question(tool: BoundTool, argument: str, language: Language) -> str:
     return own or say(Say.ASK, language, argument=argument, tool=tool.name, expected=wanted)
 
 
-def _kept(drafts: Sequence[Call], argument: str) -> str:
-    held = [{"tool": draft.tool, "arguments": dict(draft.arguments)} for draft in drafts]
-    return json.dumps({"drafts": held, "argument": argument}, ensure_ascii=False)
+def _kept(asked: _Asked) -> str:
+    drafts = [{"tool": draft.tool, "arguments": dict(draft.arguments)} for draft in asked.drafts]
+    return json.dumps({"drafts": drafts, "at": asked.at, "argument": asked.argument}, ensure_ascii=False)
 
 
-def _asked(message: BaseMessage | None, tools: Mapping[str, BoundTool]) -> tuple[list[Call], str]:
-    """Return the drafts and the argument that the message before asked about, or nothing."""
+def _asked(message: BaseMessage | None, tools: Mapping[str, BoundTool]) -> _Asked | None:
+    """Return what the message before asked about; None when it was no question about these tools."""
     kept = message.additional_kwargs.get(ASKED) if isinstance(message, AIMessage) else None
     if not isinstance(kept, str):
-        return [], ""
-    asked = json.loads(kept)
-    drafts = [Call(held["tool"], held["arguments"]) for held in asked["drafts"]]
-    return (drafts if all(draft.tool in tools for draft in drafts) else []), asked["argument"]
+        return None
+    held = json.loads(kept)
+    asked = _Asked(
+        drafts=tuple(Call(draft["tool"], draft["arguments"]) for draft in held["drafts"]),
+        at=held["at"],
+        argument=held["argument"],
+    )
+    known = all(draft.tool in tools for draft in asked.drafts)
+    return asked if known and asked.argument in tools[asked.drafts[asked.at].tool].arguments else None
 
 
 def _problems(problems: Sequence[Problem], tools: Mapping[str, BoundTool], language: Language) -> str:
@@ -169,10 +188,12 @@ def _sentence(problem: Problem, tools: Mapping[str, BoundTool], language: Langua
 
 
 def _help(tools: Mapping[str, BoundTool], language: Language) -> str:
+    lines = [say(Say.HELP, language)]
     if not tools:
-        return say(Say.HELP_NO_TOOLS, language)
+        return "\n".join([*lines, say(Say.HELP_NO_TOOLS, language)])
     examples = [tool.examples[language] for tool in tools.values() if language in tool.examples]
-    lines = [say(Say.HELP, language), *(f"- {example}" for example in examples)] if examples else []
+    if examples:
+        lines += [say(Say.HELP_EXAMPLES, language), *(f"- {example}" for example in examples)]
     lines.append(say(Say.HELP_SLASH, language))
     return "\n".join([*lines, *(f"- {usage(tool)}" for tool in tools.values())])
 

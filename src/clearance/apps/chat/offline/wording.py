@@ -16,6 +16,7 @@ class Say(StrEnum):
 
     LABEL = "label"
     HELP = "help"
+    HELP_EXAMPLES = "help_examples"
     HELP_SLASH = "help_slash"
     HELP_NO_TOOLS = "help_no_tools"
     NOTHING_PROPOSED = "nothing_proposed"
@@ -33,13 +34,16 @@ class Say(StrEnum):
     ASK = "ask"
     CANCELLED = "cancelled"
     RESULT = "result"
-    EMPTY_RESULT = "empty_result"
     EDITED = "edited"
     RESPONDED = "responded"
     REJECTED = "rejected"
+    REJECTED_SILENTLY = "rejected_silently"
+    EXPIRED = "expired"
     BLOCKED = "blocked"
+    NOT_RUN = "not_run"
     FAILED = "failed"
     UNCERTAIN = "uncertain"
+    NEWS = "news"
     WHAT_NEXT = "what_next"
     SHORTENED = "shortened"
     TEXT = "string"
@@ -59,9 +63,10 @@ class Say(StrEnum):
 
 _ENGLISH: Final[Mapping[Say, str]] = {
     Say.LABEL: "Offline model: fixed rules, no AI. It knows set phrases and slash commands only.",
-    Say.HELP: "I am the offline model: fixed rules, no AI. You can ask me, for example:",
+    Say.HELP: "I am the offline model: fixed rules, no AI.",
+    Say.HELP_EXAMPLES: "You can ask me, for example:",
     Say.HELP_SLASH: "Every tool can also be called exactly:",
-    Say.HELP_NO_TOOLS: "I am the offline model: fixed rules, no AI. I have no tools here.",
+    Say.HELP_NO_TOOLS: "I have no tools here.",
     Say.NOTHING_PROPOSED: "I proposed nothing, because:",
     Say.UNKNOWN_TOOL: "There is no tool $tool. The tools are: $known.",
     Say.UNKNOWN_ARGUMENT: "$tool has no argument $argument. It takes: $known.",
@@ -78,14 +83,17 @@ _ENGLISH: Final[Mapping[Say, str]] = {
     Say.USAGE: "Write it like this: $usage",
     Say.ASK: "What should $argument be for $tool? It must be $expected.",
     Say.CANCELLED: "All right, I proposed nothing.",
-    Say.RESULT: "$tool returned:\n$text",
-    Say.EMPTY_RESULT: "$tool ended without a result text.",
-    Say.EDITED: "A person changed this call before it ran: $notice",
-    Say.RESPONDED: "A person answered instead of $tool, which did not run: $text",
+    Say.RESULT: "Result of $tool:\n$text",
+    Say.EDITED: "A person changed this call before it ran. What ran: $call",
+    Say.RESPONDED: "$tool did not run; a person answered instead: $text",
     Say.REJECTED: "$tool was not carried out. The reason given: $text",
-    Say.BLOCKED: "$tool was not carried out; it was blocked: $text",
+    Say.BLOCKED: "$tool was not carried out: the policy forbids it.",
     Say.FAILED: "$tool failed. It reported: $text",
-    Say.UNCERTAIN: "It is unknown whether $tool took effect; it is not repeated by itself: $text",
+    Say.UNCERTAIN: "It is unknown whether $tool took effect. It is not repeated by itself.",
+    Say.REJECTED_SILENTLY: "$tool was not carried out: a reviewer rejected it and gave no reason.",
+    Say.EXPIRED: "$tool was not carried out: nobody cleared it in time.",
+    Say.NOT_RUN: "$tool was not carried out: $text",
+    Say.NEWS: "News of an earlier call: $text",
     Say.WHAT_NEXT: "What would you like me to do now?",
     Say.SHORTENED: "… (shortened; the whole text has $length characters)",
     Say.TEXT: "a text",
@@ -105,9 +113,10 @@ _ENGLISH: Final[Mapping[Say, str]] = {
 
 _INDONESIAN: Final[Mapping[Say, str]] = {
     Say.LABEL: "Model luring: aturan tetap, bukan AI. Hanya mengenal frasa dan perintah tertentu.",
-    Say.HELP: "Saya model luring: aturan tetap, bukan AI. Contoh permintaan:",
+    Say.HELP: "Saya model luring: aturan tetap, bukan AI.",
+    Say.HELP_EXAMPLES: "Contoh permintaan:",
     Say.HELP_SLASH: "Setiap tool juga dapat dipanggil secara persis:",
-    Say.HELP_NO_TOOLS: "Saya model luring: aturan tetap, bukan AI. Saya tidak punya tool di sini.",
+    Say.HELP_NO_TOOLS: "Saya tidak punya tool di sini.",
     Say.NOTHING_PROPOSED: "Saya tidak mengusulkan apa pun, karena:",
     Say.UNKNOWN_TOOL: "Tidak ada tool $tool. Tool yang ada: $known.",
     Say.UNKNOWN_ARGUMENT: "$tool tidak punya argumen $argument. Argumennya: $known.",
@@ -125,13 +134,16 @@ _INDONESIAN: Final[Mapping[Say, str]] = {
     Say.ASK: "Apa isi $argument untuk $tool? Isinya harus $expected.",
     Say.CANCELLED: "Baik, saya tidak mengusulkan apa pun.",
     Say.RESULT: "Hasil $tool:\n$text",
-    Say.EMPTY_RESULT: "$tool selesai tanpa teks hasil.",
-    Say.EDITED: "Seseorang mengubah panggilan ini sebelum dijalankan: $notice",
-    Say.RESPONDED: "Seseorang menjawab sebagai ganti $tool, yang tidak dijalankan: $text",
+    Say.EDITED: "Seseorang mengubah panggilan ini sebelum dijalankan. Yang dijalankan: $call",
+    Say.RESPONDED: "$tool tidak dijalankan; seseorang menjawab sebagai gantinya: $text",
     Say.REJECTED: "$tool tidak dijalankan. Alasannya: $text",
-    Say.BLOCKED: "$tool tidak dijalankan karena diblokir: $text",
+    Say.BLOCKED: "$tool tidak dijalankan: kebijakan melarangnya.",
     Say.FAILED: "$tool gagal. Laporannya: $text",
-    Say.UNCERTAIN: "Tidak diketahui apakah $tool sudah berdampak; tidak diulang sendiri: $text",
+    Say.UNCERTAIN: "Tidak diketahui apakah $tool sudah berdampak. Panggilan itu tidak diulang sendiri.",
+    Say.REJECTED_SILENTLY: "$tool tidak dijalankan: peninjau menolaknya tanpa memberi alasan.",
+    Say.EXPIRED: "$tool tidak dijalankan: tidak ada yang menyetujuinya sebelum tenggat.",
+    Say.NOT_RUN: "$tool tidak dijalankan: $text",
+    Say.NEWS: "Kabar tentang panggilan sebelumnya: $text",
     Say.WHAT_NEXT: "Apa yang sebaiknya saya lakukan sekarang?",
     Say.SHORTENED: "… (dipersingkat; teks lengkapnya $length karakter)",
     Say.TEXT: "berupa teks",
@@ -151,9 +163,10 @@ _INDONESIAN: Final[Mapping[Say, str]] = {
 
 _CHINESE: Final[Mapping[Say, str]] = {
     Say.LABEL: "离线模型：固定规则，不是人工智能。只认识固定句式和斜杠命令。",
-    Say.HELP: "我是离线模型：按固定规则工作，不是人工智能。例如可以这样问我：",
+    Say.HELP: "我是离线模型：按固定规则工作，不是人工智能。",
+    Say.HELP_EXAMPLES: "例如可以这样问我：",
     Say.HELP_SLASH: "每个工具也可以用斜杠命令精确调用：",
-    Say.HELP_NO_TOOLS: "我是离线模型：按固定规则工作，不是人工智能，这里没有任何工具。",
+    Say.HELP_NO_TOOLS: "这里没有任何工具。",
     Say.NOTHING_PROPOSED: "我没有提出任何调用，原因是：",
     Say.UNKNOWN_TOOL: "没有名为 $tool 的工具。现有工具：$known。",
     Say.UNKNOWN_ARGUMENT: "$tool 没有参数 $argument。它的参数是：$known。",
@@ -169,13 +182,16 @@ _CHINESE: Final[Mapping[Say, str]] = {
     Say.ASK: "$tool 的 $argument 是什么？它应当是$expected。",
     Say.CANCELLED: "好的，我没有提出任何调用。",
     Say.RESULT: "$tool 的结果：\n$text",
-    Say.EMPTY_RESULT: "$tool 已结束，没有结果文字。",
-    Say.EDITED: "有人在执行前修改了这次调用：$notice",
+    Say.EDITED: "有人在执行前修改了这次调用。实际执行的是：$call",
     Say.RESPONDED: "$tool 没有执行，由人代为回答：$text",
     Say.REJECTED: "$tool 没有执行。给出的理由：$text",
-    Say.BLOCKED: "$tool 没有执行，已被阻止：$text",
+    Say.BLOCKED: "$tool 没有执行：策略禁止这次调用。",
     Say.FAILED: "$tool 执行失败，报告如下：$text",
-    Say.UNCERTAIN: "无法确定 $tool 是否已经生效，也不会自动重试：$text",
+    Say.UNCERTAIN: "无法确定 $tool 是否已经生效，也不会自动重试。",
+    Say.REJECTED_SILENTLY: "$tool 没有执行：审核人拒绝了它，没有给出理由。",
+    Say.EXPIRED: "$tool 没有执行：没有人在期限内批准。",
+    Say.NOT_RUN: "$tool 没有执行：$text",
+    Say.NEWS: "关于之前一次调用的消息：$text",
     Say.WHAT_NEXT: "接下来您希望我做什么？",
     Say.SHORTENED: "…（已缩短；全文共 $length 个字符）",
     Say.TEXT: "文本",

@@ -1,17 +1,13 @@
 """What each tool of the support desk takes: strict schemas, for models and for the people who edit.
 
-Unknown arguments are refused. The idempotency key is no argument that a model or a person gives: it
-is left out of the JSON schema, and handed in by who runs the call.
+Unknown arguments are refused.
 """
 
-from typing import Annotated
+from typing import Literal
 
-from langchain_core.tools import InjectedToolArg
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic.json_schema import SkipJsonSchema
 
 from clearance.apps.chat.support.money import AMOUNT
-from clearance.apps.chat.support.records import Table
 
 # One plain address: no list, no display name, no comment, nothing that two readers could read
 # differently.
@@ -20,8 +16,6 @@ ADDRESS = r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?(?:\.[A-Z
 ONE_LINE = r"^[^\x00-\x1f\x7f\u0085\u2028\u2029]+$"
 
 NOT_BLANK = r"\S"
-
-IdempotencyKey = Annotated[SkipJsonSchema[str | None], InjectedToolArg]
 
 
 class _Arguments(BaseModel):
@@ -90,16 +84,14 @@ class IssueRefund(_Arguments):
         max_length=500,
         examples=["One cup was broken."],
     )
-    idempotency_key: IdempotencyKey = None
 
 
 class DeleteRecord(_Arguments):
     """The arguments of delete_record."""
 
-    table: Table = Field(description="The kind of record.", examples=[Table.CUSTOMERS.value], strict=False)
+    table: Literal["customers", "orders"] = Field(description="The kind of record.", examples=["customers"])
     record_id: str = Field(
         description="The record's id: CU-… for a customer, SO-… for an order.",
         pattern=r"^(?:CU|SO)-[0-9]{4}$",
         examples=["CU-1005"],
     )
-    idempotency_key: IdempotencyKey = None

@@ -1,8 +1,8 @@
 """The tools of the example support agent. What they do is real: mail, refunds and deletions happen.
 
-`metadata["clearance"]` says what the gate may rely on: `read_only`, or `idempotent` for a tool that
-takes an `idempotency_key` and does its work once for each key. `metadata["offline"]` says how
-people ask for the tool, for the offline model.
+`metadata["clearance"]` says what the gate may rely on: `read_only`, or `idempotent` for a tool that does its
+work once for each `configurable.idempotency_key` in the configuration that it is run with.
+`metadata["offline"]` says how people ask for the tool, for the offline model.
 """
 
 import inspect
@@ -12,11 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 from pydantic import BaseModel
 
 from clearance.apps.chat.support import arguments, orders, outbox, records, spoken, weather
 from clearance.apps.chat.support.outbox import SmtpSettings
+from clearance.apps.chat.support.records import Table
 
 
 def support_tools(folder: Path, *, smtp: SmtpSettings | None = None) -> list[BaseTool]:
@@ -85,36 +87,31 @@ class _Desk:
         sent = outbox.send(self.folder, to, subject=subject, body=body, smtp=self.smtp)
         return _text(sent)
 
-    def issue_refund(
-        self,
-        order_id: str,
-        amount: str,
-        reason: str,
-        idempotency_key: arguments.IdempotencyKey = None,
-    ) -> str:
+    def issue_refund(self, order_id: str, amount: str, reason: str, config: RunnableConfig) -> str:
         """Pay money back for an order, in euros.
 
         It is refused for an unknown order, and for more than was paid and is not yet paid back.
         Moves money; there is no undo.
         """
-        paid = orders.refund(
-            self.folder, order_id, amount=amount, reason=reason, idempotency_key=idempotency_key
-        )
+        key = _idempotency_key(config)
+        paid = orders.refund(self.folder, order_id, amount=amount, reason=reason, idempotency_key=key)
         return _text(paid)
 
-    def delete_record(
-        self,
-        table: records.Table,
-        record_id: str,
-        idempotency_key: arguments.IdempotencyKey = None,
-    ) -> str:
+    def delete_record(self, table: str, record_id: str, config: RunnableConfig) -> str:
         """Delete one customer or one order for good.
 
         A customer's orders stay, without a customer. An order for which money was paid back is not
         deleted. There is no undo.
         """
-        gone = records.delete(self.folder, table, record_id=record_id, idempotency_key=idempotency_key)
+        key = _idempotency_key(config)
+        gone = records.delete(self.folder, Table(table), record_id=record_id, idempotency_key=key)
         return _text(gone)
+
+
+def _idempotency_key(config: RunnableConfig) -> str | None:
+    """Return the key under which the gate runs a call; a tool that is called by hand has none."""
+    key: str | None = config.get("configurable", {}).get("idempotency_key")
+    return key
 
 
 def _text(result: dict[str, Any]) -> str:
