@@ -14,7 +14,7 @@ Advance = Callable[[str], None]
 
 
 class Engine(Protocol):
-    """The port. `owner` is the name that a claimed thread carries, None where delivery itself is exclusive."""
+    """The port. `owner` is the name that a claimed thread carries, None where delivery is exclusive."""
 
     @property
     def owner(self) -> str | None:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 
 from sqlalchemy import Connection
@@ -31,12 +32,17 @@ class EmbeddedEngine:
 
     def __init__(self, database: Database, *, slots: Path, threads: int = 4) -> None:
         self._database = database
-        self._slot = Slot(slots)
+        self._slots = slots
         self._threads = threads
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._busy: set[str] = set()
         self._ended = threading.Event()
+
+    @cached_property
+    def _slot(self) -> Slot:
+        """Taken at the first work: a process that only reads or decides is not seen as a worker."""
+        return Slot(self._slots)
 
     @property
     def owner(self) -> str | None:

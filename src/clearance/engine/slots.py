@@ -7,6 +7,25 @@ from contextlib import contextmanager
 from pathlib import Path
 
 
+def folder_of(database: Path) -> Path:
+    """Return where the slots of a database file are: beside it, and apart from those of any other file.
+
+    All processes that work on it must use the same names, whatever they call their workspace.
+    """
+    file = database.resolve()
+    return file.parent / ".clearance" / "slots" / file.name
+
+
+def anyone_works(folder: Path) -> bool:
+    """Whether a living process holds one of the slots."""
+    for path in folder.glob("slot-*"):
+        file = _lock(path)
+        if file is None:
+            return True
+        os.close(file)
+    return False
+
+
 class Slot:
     """A name that this process holds until it ends. The kernel frees it, however the process dies."""
 
