@@ -108,7 +108,11 @@ def make_entry(
     `facts` is taken as JSON has it (names are text, tuples are lists), so that the entry reads back equal.
     Raises `InvalidInputError` for facts that JSON cannot carry.
     """
-    plain = json.loads(canonical(dict(facts)))
+    try:
+        # Canonical JSON refuses names that are no text; here they become text before anything is hashed.
+        plain = json.loads(json.dumps(dict(facts), allow_nan=False))
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInputError("The facts of an entry hold a value that JSON has no form for.") from None
     entry = Entry(id, now.astimezone(UTC), str(kind), subject, actor, plain, hash="")
     return replace(entry, hash=entry_hash(entry))
 

@@ -12,16 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    Row,
-    bindparam,
-    exists,
-    insert,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Connection, Row, bindparam, exists, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from clearance.audit import AuditKind, Entry, Seal, Sign, make_entry, make_seal

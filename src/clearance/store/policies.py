@@ -111,5 +111,11 @@ def tool_names(tx: Connection, program: str) -> list[str]:
     )
 
 
+def tool_descriptions(tx: Connection, program: str) -> dict[str, str]:
+    """Return what the makers of a program's tools say about them, by name."""
+    query = select(tools.c.name, tools.c.description).where(tools.c.program == program)
+    return {row.name: row.description for row in tx.execute(query)}
+
+
 def _predicates(found: Iterable[Policy]) -> list[Predicate]:
     return [rule.when for policy in found for rule in policy.rules if rule.when is not None]

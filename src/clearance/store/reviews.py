@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
 
 from clearance.errors import NotFoundError
 from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
@@ -161,6 +161,24 @@ def inbox(tx: Connection, *, limit: int = 50) -> list[Review]:
         .order_by(reviews.c.risk.desc(), reviews.c.asked_at, reviews.c.id)
         .limit(limit),
     )
+
+
+def waiting_count(tx: Connection) -> int:
+    """Return how many reviews wait."""
+    query = select(func.count()).select_from(reviews).where(reviews.c.status == ReviewStatus.PENDING.value)
+    count: int = tx.execute(query).scalar_one()
+    return count
+
+
+def ids_like(tx: Connection, text: str, *, limit: int) -> list[str]:
+    """Return ids that begin with the text, or end with it after a slash; newest first."""
+    named = or_(
+        reviews.c.id.startswith(text, autoescape=True), reviews.c.id.endswith(f"/{text}", autoescape=True)
+    )
+    query = select(reviews.c.id).where(named).order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit)
+    # LIKE takes capital and small letters for the same on SQLite.
+    found = tx.execute(query).scalars()
+    return [each for each in found if each.startswith(text) or each.endswith(f"/{text}")]
 
 
 def due(tx: Connection, *, now: datetime, limit: int) -> list[tuple[str, str]]:

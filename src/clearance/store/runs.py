@@ -158,6 +158,12 @@ def want(tx: Connection, thread_id: str) -> None:
     tx.execute(update(threads).where(threads.c.id == thread_id).values(wanted=threads.c.wanted + 1))
 
 
+def wants(tx: Connection, thread_id: str) -> bool:
+    """Whether the thread wants a segment that it has not had."""
+    found = thread(tx, thread_id)
+    return found is not None and found.wanted > found.done
+
+
 def claim(tx: Connection, thread_id: str, *, owner: str | None) -> Claim | None:
     """Take the thread for one segment: its fence rises, and any earlier segment is shut out.
 
