@@ -13,15 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clearance.adapters.plain import cleared
     from clearance.apps.chat import ReviewedChat, create_reviewed_agent
-    from clearance.assembly import Clearance
     from clearance.assembly import open_workspace as open
     from clearance.policy import DecisionType, Effect, Policy, Risk, Rule, Threshold, predicate
+    from clearance.workspace import Clearance
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "Clearance": ("clearance.assembly", "Clearance"),
+    "Clearance": ("clearance.workspace", "Clearance"),
     "DecisionType": ("clearance.policy", "DecisionType"),
     "Effect": ("clearance.policy", "Effect"),
     "Policy": ("clearance.policy", "Policy"),
@@ -29,6 +30,7 @@ _HOMES = {
     "Risk": ("clearance.policy", "Risk"),
     "Rule": ("clearance.policy", "Rule"),
     "Threshold": ("clearance.policy", "Threshold"),
+    "cleared": ("clearance.adapters.plain", "cleared"),
     "create_reviewed_agent": ("clearance.apps.chat", "create_reviewed_agent"),
     "open": ("clearance.assembly", "open_workspace"),
     "predicate": ("clearance.policy", "predicate"),
@@ -43,6 +45,7 @@ __all__ = [
     "Risk",
     "Rule",
     "Threshold",
+    "cleared",
     "create_reviewed_agent",
     "open",
     "predicate",

@@ -34,7 +34,8 @@ class Question:
     """The calls of one AI message, in its order: tools known, arguments fitting their schemas.
 
     `message` is the number of the AI message within the run, from 1; `fence` is that of the segment which
-    asks, None where the caller drives the thread.
+    asks, None where the caller drives the thread. `by_model` says that a model proposes, which is not asked
+    about again for what this run has rejected; a program that calls again means another call.
     """
 
     run_id: str
@@ -44,6 +45,7 @@ class Question:
     calls: tuple[ToolCall, ...]
     tools: Mapping[str, Tool]
     fence: int | None = None
+    by_model: bool = True
 
 
 def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) -> Review | None:
@@ -64,7 +66,7 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
         verdict = judge(policy, call.tool, arguments=arguments)
         if verdict.effect is Effect.DENY:
             refuse(tx, call, run_id=run.id, to=CallState.BLOCKED, text=words.blocked(call.tool), now=now)
-        elif verdict.effect is Effect.HOLD and was_rejected(ledger.values(), call):
+        elif verdict.effect is Effect.HOLD and question.by_model and was_rejected(ledger.values(), call):
             refuse(tx, call, run_id=run.id, to=CallState.REJECTED, text=words.repeated(call.tool), now=now)
         elif verdict.effect is Effect.HOLD:
             to_ask.append(_reviewed(tx, call, run=run, tool=tool, verdict=verdict))

@@ -4,89 +4,27 @@ import getpass
 import os
 import secrets
 import socket
-import threading
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
 
 from sqlalchemy import Connection
 
+from clearance.adapters import plain
 from clearance.audit import AuditKind
 from clearance.engine import Engine
 from clearance.engine.embedded import EmbeddedEngine
 from clearance.engine.slots import folder_of
 from clearance.execution import Execution
 from clearance.gate import Gate
-from clearance.ledger import Ledger
+from clearance.ledger import Ledger, new_id
 from clearance.notary import Notary, SigningKey
 from clearance.people import Person, Role
-from clearance.program import Program, Programs
-from clearance.store import audit, people, policies, runs
+from clearance.program import Programs
+from clearance.store import audit, people, runs
 from clearance.store.database import Database, retrying
 from clearance.worker import Worker
+from clearance.workspace import PRIVATE, Clearance
 
-if TYPE_CHECKING:
-    from clearance.adapters.checkpoints import FencedSaver
-
-PRIVATE = ".clearance"
-
-
-@dataclass
-class Clearance:
-    """One workspace, as this process uses it. Close it, or use it in a `with` statement.
-
-    `person` is who acts here by default: the local user. `home` is the workspace folder.
-    """
-
-    home: Path
-    database: Database
-    programs: Programs
-    engine: Engine
-    ledger: Ledger
-    gate: Gate
-    execution: Execution
-    worker: Worker
-    person: str
-    _saver: threading.local = field(default_factory=threading.local)
-    _savers: list["FencedSaver"] = field(default_factory=list)
-
-    def register(self, program: Program) -> None:
-        """Make a program known here, and its tools and policy in the workspace."""
-        self.programs.register(program)
-        with self.database.write() as tx:
-            now = self.database.now(tx)
-            policies.register_tools(tx, program.name, program.tools.values())
-            if policies.activate(tx, program.name, program.policy, now=now):
-                facts = {"program": program.name, "version": program.policy.version}
-                kind = AuditKind.POLICY_ACTIVATED
-                audit.write(tx, kind, program.name, actor=self.person, now=now, facts=facts)
-
-    def checkpointer(self) -> "FencedSaver":
-        """Return this thread's LangGraph checkpointer: a file beside the SQLite database, or PostgreSQL."""
-        from clearance.adapters.checkpoints import open_checkpointer
-
-        saver: FencedSaver | None = getattr(self._saver, "saver", None)
-        if saver is None:
-            saver = open_checkpointer(self.database.url.render_as_string(hide_password=False))
-            self._saver.saver = saver
-            self._savers.append(saver)
-        return saver
-
-    def close(self) -> None:
-        """End the worker of this process and close every connection. What was not finished goes on later."""
-        self.worker.stop()
-        for saver in self._savers:
-            saver.close()
-        self.database.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+__all__ = ["PRIVATE", "Clearance", "new_id", "open_workspace", "prepare"]
 
 
 def open_workspace(
@@ -118,6 +56,7 @@ def open_workspace(
     built.person = _local_person(built, person or settings.person or _user_name())
     if worker:
         built.worker.start()
+    plain.opened(built)
     return built
 
 
@@ -166,11 +105,6 @@ def _local_person(built: Clearance, name: str) -> str:
         people.add(tx, Person(id=name, name=name, role=Role.ADMIN), now=now)
         audit.write(tx, AuditKind.PERSON_ADDED, name, actor=name, now=now, facts={"role": Role.ADMIN})
     return name
-
-
-def new_id() -> str:
-    """Return a fresh id: 64 random bits in hex."""
-    return secrets.token_hex(8)
 
 
 def _process_name() -> str:

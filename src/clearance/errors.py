@@ -174,10 +174,17 @@ class CallFailedError(ClearanceError):
 
 
 class CallUncertainError(ClearanceError):
-    """The call was started and its outcome is unknown. It is not repeated until a person says so."""
+    """The call was started and its outcome is unknown. It is not repeated until a person says so.
+
+    `review_id` is the review that asks people what became of it, where one does.
+    """
 
     status = 502
     exit_code = 9
+
+    def __init__(self, message: str, *, review_id: str | None = None) -> None:
+        super().__init__(message)
+        self.review_id = review_id
 
 
 class RunUnfinishedError(ClearanceError):

@@ -12,8 +12,9 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
-from clearance.errors import StoreError
+from clearance.errors import CallUncertainError, StoreError
 from clearance.keeping import conclude, keep
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Refused, Taken, Underway, outcome_of
@@ -51,6 +52,7 @@ class Execution:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._running: dict[tuple[str, int], Started] = {}
+        self._starting: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
         self._lock = threading.Lock()
 
     def execute(
@@ -80,11 +82,13 @@ class Execution:
 
     def execute_again(self, key: str, *, tools: Mapping[str, Tool]) -> Outcome | None:
         """Run an uncertain call once more, as a person cleared; None when it is not to be run now."""
-        taken = retrying(lambda: take_again(self._ledger, key, tools=tools))
-        if taken is None:
-            return None
-        at("taken")
-        return self._wait(self._start(taken))
+        with self._alone(key):
+            taken = retrying(lambda: take_again(self._ledger, key, tools=tools))
+            if taken is None:
+                return None
+            at("taken")
+            started = self._start(taken)
+        return self._wait(started)
 
     def ended(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Return the outcomes of those calls that have one, uncertain ones too; nothing is run."""
@@ -107,20 +111,12 @@ class Execution:
     def _begin(self, call: ToolCall, context: "_Context") -> Outcome | AskAgain | Started:
         at("before-take")
         while True:
-            found = retrying(
-                lambda: take(
-                    self._ledger,
-                    context.run,
-                    call,
-                    message=context.message,
-                    tools=context.tools,
-                    fence=context.fence,
-                )
-            )
-            match found:
-                case Taken():
+            with self._alone(call.key):
+                found = self._take(call, context)
+                if isinstance(found, Taken):
                     at("taken")
                     return self._start(found)
+            match found:
                 case Refused():
                     return AskAgain(call.key)
                 case Outcome():
@@ -130,17 +126,40 @@ class Execution:
                     if resumed is not None:
                         return resumed
 
+    def _take(self, call: ToolCall, context: "_Context") -> Taken | Outcome | Underway | Refused:
+        return retrying(
+            lambda: take(
+                self._ledger,
+                context.run,
+                call,
+                message=context.message,
+                tools=context.tools,
+                fence=context.fence,
+            )
+        )
+
     def _meet(self, other: Underway, context: "_Context") -> Outcome | Started | None:
         """Deal with a call that was started before; None: look at it again."""
-        with self._lock:
-            here = self._running.get((other.taken.key, other.taken.attempt))
+        lost = other.superseded or other.overdue or other.worker == self._ledger.worker
+        with self._alone(other.taken.key):
+            with self._lock:
+                here = self._running.get((other.taken.key, other.taken.attempt))
+            if here is None and lost:
+                return self._recover(other.taken, context)
         if here is not None:
             return self._wait(here)
-        if other.superseded or other.overdue or other.worker == self._ledger.worker:
-            return self._recover(other.taken, context)
         # A caller in another process works on it; its thread row is nobody's to fence.
         threading.Event().wait(POLL)
         return None
+
+    def _alone(self, key: str) -> threading.Lock:
+        """Return the lock under which this process starts a call.
+
+        Between the ledger's `started` and the tool's thread nobody else may look: a call that is started here
+        and runs in no thread of this process is taken for a lost one.
+        """
+        with self._lock:
+            return self._starting.setdefault(key, threading.Lock())
 
     def _recover(self, taken: Taken, context: "_Context") -> Outcome | Started:
         """Bring a call to its end whose process was lost: run it again only where that is safe."""
@@ -174,7 +193,10 @@ class Execution:
         try:
             result = _call(taken)
             at("tool-ran")
-            started.outcome = retrying(lambda: keep(self._ledger, taken, result))
+            if result is None:
+                started.outcome = retrying(lambda: conclude(self._ledger, taken))
+            else:
+                started.outcome = retrying(lambda: keep(self._ledger, taken, result))
             at("outcome-kept")
         except StoreError:
             # The effect is there and its outcome could not be written. The row says `started`, and whoever
@@ -204,10 +226,12 @@ class _Context:
     fence: int | None
 
 
-def _call(taken: Taken) -> Result:
-    """Call the tool; whatever it raises is its result, and no more than that."""
+def _call(taken: Taken) -> Result | None:
+    """Call the tool; whatever it raises is its result, and no more. None: it does not know itself."""
     try:
         value = taken.tool.run(parse_arguments(taken.arguments), taken.idempotency_key)
+    except CallUncertainError:
+        return None
     except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends the tool and not the worker
         name = type(error).__name__
         return Result(ok=False, text=f"{name}: {error}" if str(error) else name)

@@ -60,7 +60,7 @@ class Gate:
             known = self.programs.policies(question.program)
             policy = policies.active(tx, question.program, known=known)
             now = self.database.now(tx)
-            review = ask(tx, question, policy=policy, now=now, new_id=self._new_id)
+            review = ask(tx, question, policy=policy, now=now)
             at("in-ask")
             return review
 

@@ -1,5 +1,6 @@
 """What the ledger's transactions share: the database, this process's name, and what a started call is."""
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -53,6 +54,11 @@ class Underway:
     worker: str | None
     superseded: bool
     overdue: bool
+
+
+def new_id() -> str:
+    """Return a fresh id: 64 random bits in hex."""
+    return secrets.token_hex(8)
 
 
 def due(now: datetime, tool: Tool) -> datetime:

@@ -6,11 +6,13 @@ earliest deadline hold, all thresholds must be met, and only decisions that ever
 
 import copy
 import hashlib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from types import UnionType
 from typing import Any
 
 from clearance.errors import PolicyError
@@ -44,6 +46,7 @@ class DecisionType(StrEnum):
     REVISE = "revise"
 
 
+LONGEST_EXPIRE = timedelta(days=3653)
 DEFAULT_DECISIONS = (DecisionType.APPROVE, DecisionType.EDIT, DecisionType.REJECT)
 _EFFECTS = tuple(Effect)
 _RISKS = tuple(Risk)
@@ -58,6 +61,12 @@ class Threshold:
     reject: int = 1
     group: str | None = None
 
+    def __post_init__(self) -> None:
+        if type(self.approve) is not int or type(self.reject) is not int:
+            raise PolicyError("A threshold counts people: 'approve' and 'reject' are whole numbers.")
+        if self.group is not None and not isinstance(self.group, str):
+            raise PolicyError("The group of a threshold is a name.")
+
 
 @dataclass(frozen=True)
 class Predicate:
@@ -71,6 +80,10 @@ class Predicate:
     version: str
     function: Callable[[dict[str, Any]], bool] | None = field(default=None, compare=False)
 
+    def __post_init__(self) -> None:
+        if not (_all_are((self.name, self.version), str) and self.name and self.version):
+            raise PolicyError("A condition has a name and a version, both text that is not empty.")
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -78,6 +91,7 @@ class Rule:
 
     `decisions` limits what people may answer; `expire` closes the review after that time, as a rejection;
     `reason` demands a written reason for a rejection; `flags` maps an argument to why it is pointed out.
+    Words such as "hold" stand for their members. Raises `PolicyError` for what cannot be part of a rule.
     """
 
     tool: str
@@ -91,6 +105,16 @@ class Rule:
     flags: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
 
+    def __post_init__(self) -> None:
+        wrong = _ill_typed(self)
+        if wrong:
+            raise PolicyError(f"Rule {self.name or self.tool!r}: {wrong}.")
+        object.__setattr__(self, "effect", Effect(self.effect))
+        object.__setattr__(self, "risk", Risk(self.risk))
+        object.__setattr__(self, "who", tuple(self.who))
+        if self.decisions is not None:
+            object.__setattr__(self, "decisions", tuple(map(DecisionType, self.decisions)))
+
     @property
     def label(self) -> str:
         """The rule's name, or what stands in for it."""
@@ -103,6 +127,12 @@ class Policy:
 
     rules: tuple[Rule, ...] = ()
     default: Effect = Effect.HOLD
+
+    def __post_init__(self) -> None:
+        if self.default not in _EFFECTS:
+            raise PolicyError(f"The default {self.default!r} is none of {', '.join(_EFFECTS)}.")
+        object.__setattr__(self, "default", Effect(self.default))
+        object.__setattr__(self, "rules", tuple(self.rules))
 
     @property
     def version(self) -> str:
@@ -161,7 +191,8 @@ def judge(policy: Policy, tool: str, *, arguments: Mapping[str, Any]) -> Verdict
         matches, fault = _matches(rule, arguments)
         if fault is not None:
             faults.append(fault)
-            matching.append(Rule(tool=rule.tool, name=rule.label, risk=rule.risk, who=rule.who))
+            # In doubt the rule demands what it always does, and people are asked.
+            matching.append(replace(rule, effect=Effect.HOLD))
         elif matches:
             matching.append(rule)
     return _add_up(policy, matching, faults=tuple(faults))
@@ -170,8 +201,9 @@ def judge(policy: Policy, tool: str, *, arguments: Mapping[str, Any]) -> Verdict
 def check_policy(policy: Policy, tools: Iterable[str]) -> None:
     """Refuse rules that could never do what they say, given the tools that exist.
 
-    Raises `PolicyError` with every such rule: a name that matches no tool, a threshold below 1, decisions
-    that leave nothing to decide, a time that is not positive.
+    Raises `PolicyError` with every such rule: a name that matches no tool, a threshold below 1 or of a group
+    without a name, decisions that leave nothing to decide, a time that is not positive or without end, one
+    name and version for two conditions.
     """
     known = sorted(set(tools))
     wrong: list[str] = []
@@ -183,6 +215,7 @@ def check_policy(policy: Policy, tools: Iterable[str]) -> None:
         shared = _shared_decisions([rule for rule in policy.rules if fnmatchcase(name, rule.tool)])
         if not shared:
             wrong.append(f"the rules for {name} together allow no decision")
+    wrong.extend(_ambiguous_conditions(policy))
     if wrong:
         raise PolicyError("The policy cannot be used: " + "; ".join(wrong) + ".")
 
@@ -203,12 +236,11 @@ def _matches(rule: Rule, arguments: Mapping[str, Any]) -> tuple[bool, str | None
     try:
         # A copy: a condition that changes its argument must not change the call.
         answer: object = rule.when.function(copy.deepcopy(dict(arguments)))
-    except Exception as error:  # noqa: BLE001 - whatever a condition raises means: ask a person
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises means: ask a person
         return True, f"{label} raised {type(error).__name__}"
     if not isinstance(answer, bool):
-        close = getattr(answer, "close", None)
-        if callable(close):
-            close()
+        if inspect.iscoroutine(answer):
+            answer.close()
         return True, f"{label} gave {type(answer).__name__} instead of a bool"
     return answer, None
 
@@ -216,10 +248,10 @@ def _matches(rule: Rule, arguments: Mapping[str, Any]) -> tuple[bool, str | None
 def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -> Verdict:
     effects = [rule.effect for rule in rules] or [policy.default]
     times = [rule.expire for rule in rules if rule.expire is not None]
-    flags: dict[str, str] = {}
+    reasons: dict[str, set[str]] = {}
     for rule in rules:
-        for argument, why in sorted(rule.flags.items()):
-            flags[argument] = "; ".join(sorted({why, *filter(None, [flags.get(argument)])}))
+        for argument, why in rule.flags.items():
+            reasons.setdefault(argument, set()).add(why)
     return Verdict(
         effect=max(effects, key=_EFFECTS.index),
         risk=max((rule.risk for rule in rules), key=_RISKS.index, default=Risk.MEDIUM),
@@ -230,7 +262,7 @@ def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -
         policy=policy.version,
         expire=min(times, default=None),
         reason=any(rule.reason for rule in rules),
-        flags=flags,
+        flags={argument: "; ".join(sorted(whys)) for argument, whys in sorted(reasons.items())},
         faults=tuple(sorted(faults)),
     )
 
@@ -252,9 +284,51 @@ def _impossible(rule: Rule) -> list[str]:
         wrong.append(f"rule {rule.label!r} allows no decision")
     if any(t.approve < 1 or t.reject < 1 for t in rule.who):
         wrong.append(f"rule {rule.label!r} has a threshold below 1")
+    if any(t.group is not None and not t.group.strip() for t in rule.who):
+        wrong.append(f"rule {rule.label!r} has a threshold of a group without a name")
     if rule.expire is not None and rule.expire <= timedelta(0):
         wrong.append(f"rule {rule.label!r} expires before it is asked")
+    if rule.expire is not None and rule.expire > LONGEST_EXPIRE:
+        wrong.append(f"rule {rule.label!r} expires after more than {LONGEST_EXPIRE.days} days: leave it out")
     return wrong
+
+
+def _ambiguous_conditions(policy: Policy) -> list[str]:
+    """Name the conditions that a process which reads the policy could not tell from one another."""
+    conditions = [rule.when for rule in policy.rules if rule.when is not None]
+    functions: dict[tuple[str, str], set[object]] = {}
+    for item in conditions:
+        functions.setdefault((item.name, item.version), set()).add(item.function)
+    return [
+        f"two conditions are called {name} (version {version}): give each its own name"
+        for (name, version), found in functions.items()
+        if len(found) > 1
+    ]
+
+
+def _ill_typed(rule: Rule) -> str | None:
+    """Say what in a rule is of no kind that it can be; typing alone does not keep a caller from it."""
+    given: object = () if rule.decisions is None else rule.decisions
+    flags: object = rule.flags
+    faults = {
+        "'tool' is the name of a tool, or a glob": not _all_are((rule.tool,), str),
+        "'name' is text": not _all_are((rule.name,), str),
+        f"'effect' is one of {', '.join(_EFFECTS)}": rule.effect not in _EFFECTS,
+        f"'risk' is one of {', '.join(_RISKS)}": rule.risk not in _RISKS,
+        "'when' is made by predicate(version=…)": not _all_are((rule.when,), Predicate | None),
+        "'who' is a tuple of thresholds": not _all_are(rule.who, Threshold),
+        f"'decisions' is a tuple of some of {', '.join(_DECISIONS)}": not _all_are(given, str)
+        or any(item not in _DECISIONS for item in rule.decisions or ()),
+        "'expire' is a timedelta, such as timedelta(hours=1)": not _all_are((rule.expire,), timedelta | None),
+        "'reason' is True or False": not _all_are((rule.reason,), bool),
+        "'flags' map names of arguments to text": not isinstance(flags, Mapping)
+        or not _all_are((*flags.keys(), *flags.values()), str),
+    }
+    return next((said for said, wrong in faults.items() if wrong), None)
+
+
+def _all_are(items: object, kind: type | UnionType) -> bool:
+    return isinstance(items, list | tuple) and all(isinstance(item, kind) for item in items)
 
 
 def _rule_to_json(rule: Rule) -> dict[str, Any]:

@@ -63,11 +63,12 @@ def faults(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[Fau
     """
     try:
         errors = list(_validator(canonical(schema)).iter_errors(arguments))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - whatever a schema makes the library raise: nothing fits it
+        # Not `from error`: such errors quote the arguments.
         raise InvalidArgumentsError(
             "The arguments cannot be checked: the tool's schema cannot be used for them "
             f"({type(error).__name__})."
-        ) from error
+        ) from None
     found = [fault for error in errors for fault in _read(error)]
     return tuple(sorted(set(found), key=lambda fault: (fault.pointer, fault.message)))
 

@@ -9,7 +9,7 @@ from clearance.audit import AuditKind
 from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError
 from clearance.killpoints import at
 from clearance.ledger import Ledger
-from clearance.outcome import CallState, withdrawn
+from clearance.outcome import FINAL, CallState, withdrawn
 from clearance.people import Role, has_role
 from clearance.review import ReviewStatus, closed
 from clearance.run import Run, RunState, conflict
@@ -68,6 +68,25 @@ def start_by_caller(ledger: Ledger, run: Run) -> Run:
             facts = {"thread": run.thread_id}
             audit.write(tx, AuditKind.RUN_QUEUED, run.id, actor=run.requester, now=now, facts=facts)
         return runs.run(tx, run.id)
+
+
+def finish_by_caller(ledger: Ledger, run_id: str, *, failed: str | None = None) -> bool:
+    """End the run of a caller who advances its thread alone, with `failed` as the reason of a failure.
+
+    A run that has ended stays as it is. False: a call of the run is still open, and so is the run;
+    or a worker advances the thread, and ends its runs.
+    """
+    with ledger.database.write() as tx:
+        found = runs.run(tx, run_id)
+        thread = runs.lock_thread(tx, found.thread_id)
+        if not thread.caller_driven or any(row.state not in FINAL for row in calls.of_run(tx, run_id)):
+            return False
+        now = ledger.database.now(tx)
+        state = RunState.DONE if failed is None else RunState.FAILED
+        if runs.end_run(tx, run_id, state, now=now, reason=failed):
+            kind = AuditKind.RUN_DONE if failed is None else AuditKind.RUN_FAILED
+            audit.write(tx, kind, run_id, actor=found.requester, now=now)
+        return True
 
 
 def find(tx: Connection, run_id: str) -> Run:

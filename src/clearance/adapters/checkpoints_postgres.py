@@ -17,6 +17,7 @@ from clearance.adapters.checkpoints import (
     writing,
 )
 from clearance.adapters.superseded import Saved, Tables, saved_as
+from clearance.killpoints import at
 
 _SETUP_LOCK = 7255442
 
@@ -73,6 +74,7 @@ class FencedPostgresSaver(FencedSaver, PostgresSaver):
             ):
                 self._check_fence(cursor, writing())
                 yield cursor
+                at("in-checkpoint")
 
     @contextmanager
     def _tables(self) -> Iterator[Tables]:

@@ -11,6 +11,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from clearance.adapters.checkpoints import Fence, FencedSaver, strict, translated, writing
 from clearance.adapters.superseded import Saved, Tables, saved_as
+from clearance.killpoints import at
 from clearance.store.database import BUSY_TIMEOUT_MS
 
 # Decodes a checkpoint's row, but none of the values in it: only their names are wanted.
@@ -69,6 +70,7 @@ class FencedSqliteSaver(FencedSaver, SqliteSaver):
                     self._check_fence(cursor, writing())
                 yield cursor
                 if transaction:
+                    at("in-checkpoint")
                     cursor.execute("COMMIT")
             finally:
                 if transaction and self.conn.in_transaction:

@@ -58,7 +58,9 @@ def answer(call: ToolCall | Faulty, outcome: Outcome | None, *, to: AIMessage) -
     if outcome is None:
         raise HistoryError(f"call {call.key} has no outcome to answer with")
     text = edit_notice(call, outcome) + outcome.text
-    return _tool_message(call.tool_call_id, outcome.tool, text, to=to, error=outcome.is_error)
+    message = _tool_message(call.tool_call_id, outcome.tool, text, to=to, error=outcome.is_error)
+    message.additional_kwargs["clearance"] = outcome.state.value
+    return message
 
 
 def edit_notice(call: ToolCall, outcome: Outcome) -> str:

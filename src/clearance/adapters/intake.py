@@ -102,7 +102,7 @@ def storable(value: object) -> bool:
 
 
 def _cut_off(message: AIMessage) -> str | None:
-    """Say that the message did not end by itself, where its provider says so: then its calls are not whole."""
+    """Say that the message did not end by itself, where its provider says so: its calls may not be whole."""
     metadata = message.response_metadata
     reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("status")
     if reason in CUT_OFF:
@@ -116,7 +116,7 @@ def _fault(call: MessageCall, *, raw: str | None, tools: Mapping[str, Tool]) -> 
         return f"There is no tool {_printable(call['name'])}. The tools are: {', '.join(sorted(tools))}."
     try:
         parsed = check_arguments(tool.name, tool.schema, argument_text(call["args"]))
-        # The framework's own reading is lenient (a missing text becomes {}); ours must agree with the raw one.
+        # The framework's own reading is lenient (a missing text becomes {}); ours must agree with the raw.
         if raw is not None and parse_arguments(raw) != parsed:
             return "The arguments were read in two ways. Send one complete JSON object."
     except InvalidInputError as error:

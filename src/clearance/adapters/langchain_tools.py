@@ -44,6 +44,10 @@ def read_tool(tool: BaseTool) -> Tool:
 def _schema(tool: BaseTool) -> Mapping[str, Any]:
     """Return the JSON Schema of what a model may send; names that it does not list are refused."""
     schema: Any = tool.tool_call_schema
+    declared: Any = tool.args_schema
+    if hasattr(declared, "model_fields") and list(declared.model_fields) == list(schema.model_fields):
+        # Without injected fields the tool's own class says more: examples, and whether others are refused.
+        schema = declared
     plain: dict[str, Any] = dict(schema) if isinstance(schema, dict) else schema.model_json_schema()
     plain.setdefault("type", "object")
     plain.setdefault("properties", {})

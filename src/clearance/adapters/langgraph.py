@@ -94,6 +94,7 @@ class Reviewed:
     def llm_call(self, state: AgentState, *, runtime: Runtime[RunContext]) -> dict[str, Any]:
         """Ask the model, and take its message in."""
         run, _ = self._run(state, runtime)
+        by_hand = runtime.context is None
         messages = state["messages"]
         notes = self._notes(run) if history.ai_messages(messages) == 0 else []
         shown = history.mended([*messages, *notes], result_of=self._result_of)
@@ -103,9 +104,10 @@ class Reviewed:
         used = frozenset(message.id or "" for message in messages)
         message = taken_in(given, tools=self.tools, used_ids=used)
         number = history.ai_messages(messages) + 1
-        if _has_calls(message) and number * STEPS_PER_TOOL_ROUND >= self.max_steps:
-            return {"messages": [*notes, message, *_closed_off(message, run)]}
-        return {"messages": [*notes, message]}
+        closing = _has_calls(message) and number * STEPS_PER_TOOL_ROUND >= self.max_steps
+        if by_hand and (closing or not _has_calls(message)):
+            turns.finish_by_caller(self.ledger, run.id)
+        return {"messages": [*notes, message, *(_closed_off(message, run) if closing else [])]}
 
     def human_review(self, state: AgentState, *, runtime: Runtime[RunContext]) -> Command[Next]:
         """Ask about the calls that need people, wait for them, and choose where to go on.

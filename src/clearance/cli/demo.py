@@ -1,0 +1,201 @@
+"""The command `demo`: an example agent proposes a risky call, and waits for the person who looks on."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from clearance.cli.options import Json, Options, invocation, opened, options_of
+
+if TYPE_CHECKING:
+    from clearance.assembly import Clearance
+    from clearance.run import Run
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(demo)
+
+
+def demo(ctx: typer.Context, *, as_json: Json = False) -> None:
+    """See a risky call held, and decide it: an example agent on the offline model, which is no AI.
+
+    It works in ./workspace, needs no key, and sends nothing anywhere. Without a terminal the call stays held.
+    """
+    options = options_of(ctx, as_json=as_json)
+    by_hand = sys.stdin.isatty() and sys.stdout.isatty() and not options.as_json
+    with opened(options, make=True) as c:
+        from clearance.apps.chat.demo import QUESTION, REQUEST, remember_demo
+        from clearance.apps.chat.models import OFFLINE
+        from clearance.assembly import new_id
+        from clearance.cli.settling import know_policy
+        from clearance.cli.waiting import working_for
+
+        remember_demo(c)
+        know_policy(c)
+        thread = f"demo-{new_id()[:6]}"
+        if not options.as_json:
+            _say_banner(c)
+        with working_for(c, options, model=OFFLINE):
+            first = _turn(c, thread, QUESTION, options=options)
+            if not options.as_json:
+                _say("get_weather only reads, so it ran at once, and nobody was asked.")
+            held = _turn(c, thread, REQUEST, options=options)
+            if options.as_json:
+                _print(c, first, held)
+            elif by_hand:
+                _decide_here(c, held, options=options)
+            else:
+                _leave(c, held, options=options)
+
+
+def _say_banner(c: "Clearance") -> None:
+    from rich.text import Text
+
+    from clearance.apps.chat.offline.wording import label
+    from clearance.cli.reading import say_mode
+    from clearance.cli.screen import line, out, shown
+    from clearance.store import people
+
+    console = out()
+    line(console, Text("Clearance demo: an example support agent", "bold"))
+    line(console, shown(label(), "bold yellow"))
+    line(console, shown(f"Everything it does is real, and stays in this folder: {c.home}", "dim"))
+    with c.database.read() as tx:
+        mode = people.mode(tx)
+    say_mode(mode)
+
+
+def _turn(c: "Clearance", thread: str, text: str, *, options: Options) -> "Run":
+    """Send one line of the script, and show both sides of it."""
+    from rich.text import Text
+
+    from clearance.cli.screen import block, line, out
+    from clearance.cli.turn import send
+
+    console = out()
+    if not options.as_json:
+        console.print()
+        line(console, text, lead=Text("you    ", "bold"))
+    run = send(c, thread, text)
+    if run.answer is not None and not options.as_json:
+        line(console, Text("agent:", "bold"))
+        block(console, run.answer)
+    return run
+
+
+def _decide_here(c: "Clearance", held: "Run", *, options: Options) -> None:
+    from rich.text import Text
+
+    from clearance.cli.screen import block, line, out
+    from clearance.cli.turn import decided_to_the_end, waiting_review
+
+    console = out()
+    _say("send_email cannot be taken back, so it is held. Nothing runs until you decide:")
+    review = waiting_review(c, held)
+    ended = decided_to_the_end(c, held)
+    if ended is None or review is None:
+        _leave(c, held, options=options)
+        return
+    line(console, Text("agent:", "bold"))
+    block(console, ended.answer or "")
+    console.print()
+    _say_effect(c, review.calls[0].key)
+    _say_more(held.thread_id, options=options)
+
+
+def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
+    """Leave the call held, drawn in full, and say how it is decided."""
+    from clearance.cli.drawing import draw_review
+    from clearance.cli.question import whole
+    from clearance.cli.screen import out
+    from clearance.cli.turn import say_held, waiting_review
+
+    review = waiting_review(c, held)
+    if review is not None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        with c.database.read() as tx:
+            found = whole(c, tx, review)
+        out().print()
+        draw_review(out(), found)
+    _say("The call is held. It waits in the workspace, with no process, until somebody decides.")
+    program = invocation(options)
+    say_held(c, held, program=program)
+    out().print()
+    _say("Add --wait 30, and you see the answer; or a worker goes on with it by itself:")
+    out().print(f"  {program} worker")
+    _say_more(held.thread_id, options=options)
+
+
+def _say_effect(c: "Clearance", key: str) -> None:
+    """Say what really happened: the mail that lies in the outbox now, or that there is none."""
+    from clearance.store import calls
+
+    with c.database.read() as tx:
+        row = calls.row(tx, key)
+    place = _handed_to(row.result if row is not None else None)
+    if place is None:
+        _say("No mail was written.")
+        return
+    file = c.home / place
+    _say(f"The mail is a real file now: {_near(file)}" if file.exists() else f"The mail went to {place}.")
+
+
+def _handed_to(result: str | None) -> str | None:
+    try:
+        found: Any = json.loads(result or "")
+    except ValueError:
+        return None
+    place = found.get("handed_to") if isinstance(found, dict) else None
+    return place if isinstance(place, str) else None
+
+
+def _say_more(thread: str, *, options: Options) -> None:
+    from clearance.cli.screen import heading, out
+
+    program = invocation(options)
+    rows = [
+        ("what waits", "inbox"),
+        ("look closely", "show REVIEW"),
+        ("decide later", "approve REVIEW --wait 30"),
+        ("", "edit, reject, respond: the same way"),
+        ("what ran", "runs"),
+        ("the proof", "audit verify"),
+        ("talk on", f"chat --model offline --thread {thread}"),
+    ]
+    heading(out(), "Go on")
+    for what, words in rows:
+        out().print(f"  {what:<14}{program} {words}" if what else f"  {'':<14}{words}")
+
+
+def _say(text: str) -> None:
+    from clearance.cli.screen import line, out, shown
+
+    line(out(), shown(text))
+
+
+def _near(file: Path) -> Path:
+    """Return the path as it is shortest from here."""
+    here = Path.cwd()
+    whole = file.absolute()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
+
+
+def _print(c: "Clearance", first: "Run", held: "Run") -> None:
+    from clearance.cli.question import review_record, whole
+    from clearance.cli.screen import print_json
+    from clearance.cli.turn import waiting_review
+
+    review = waiting_review(c, held)
+    with c.database.read() as tx:
+        record = None if review is None else review_record(whole(c, tx, review))
+    print_json(
+        {
+            "thread_id": held.thread_id,
+            "model": "offline",
+            "home": str(c.home),
+            "answer": first.answer,
+            "pending_review": record,
+        }
+    )

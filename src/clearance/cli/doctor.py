@@ -1,0 +1,62 @@
+"""The command `doctor`: what is wrong here, or waits for somebody, and what to do about it."""
+
+from typing import TYPE_CHECKING
+
+import typer
+from rich.text import Text
+
+from clearance.cli.options import Json, opened, options_of
+from clearance.cli.screen import line, out, print_json, shown, working
+
+if TYPE_CHECKING:
+    from clearance.health import Finding
+
+FAULTY = 1
+_MARKS = {"good": ("✓", "green"), "attention": ("!", "yellow"), "fault": ("✗", "bold red")}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(doctor)
+
+
+def doctor(ctx: typer.Context, *, as_json: Json = False) -> None:
+    """Check the settings, the workspace, stuck runs and uncertain calls. Exits with 1 for a fault."""
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c, working("Looking"):
+        from clearance.assembly import PRIVATE
+        from clearance.health import check_up
+
+        where = c.database.url.render_as_string()
+        found = check_up(c.database, key=c.home / PRIVATE / "notary.key")
+    found += _settings()
+    if options.as_json:
+        print_json({"database": where, "findings": [_record(each) for each in found]})
+    else:
+        _draw(where, found)
+    if any(each.level == "fault" for each in found):
+        raise typer.Exit(FAULTY)
+
+
+def _settings() -> "list[Finding]":
+    from clearance.health import Finding, Level
+    from clearance.settings import Settings
+
+    model = Settings.read().model
+    if model is None:
+        return [Finding(Level.GOOD, "no model is set (CLEARANCE_MODEL): chat and worker ask for one")]
+    return [Finding(Level.GOOD, f"the model is {model}")]
+
+
+def _record(finding: "Finding") -> dict[str, str]:
+    return {"level": finding.level, "what": finding.what, "advice": finding.advice}
+
+
+def _draw(where: str, found: "list[Finding]") -> None:
+    console = out()
+    line(console, shown(where, "dim"), lead=Text("  database  ", "dim"))
+    for each in found:
+        mark, style = _MARKS[each.level]
+        line(console, shown(each.what), lead=Text(f"{mark} ", style))
+        if each.advice:
+            line(console, shown(each.advice, "dim"), lead="  → ")

@@ -1,0 +1,101 @@
+"""What every command is told: which workspace, which person, and whether to answer in JSON."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from clearance.assembly import Clearance
+
+Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
+"""The option that each command has for itself, besides the one of the whole program."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of the whole program; None is: not given, so the environment or the default counts."""
+
+    home: Path | None = None
+    database: str | None = None
+    person: str | None = None
+    as_json: bool = False
+
+    def arguments(self) -> Sequence[str]:
+        """Return the same options as another process of this program takes them."""
+        given = {"--home": self.home, "--database": self.database, "--person": self.person}
+        found = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+        return [*found, *(["--json"] if self.as_json else [])]
+
+
+def invocation(options: Options) -> str:
+    """Return how this program is called from here, with the same workspace, for commands to be copied."""
+    import os
+    import shlex
+    import shutil
+    import sys
+
+    started = Path(sys.argv[0])
+    if started.name == "clearance" and shutil.which("clearance") is None:
+        program = os.path.relpath(started)
+    elif started.name == "__main__.py":
+        program = f"{sys.executable} -m clearance"
+    else:
+        program = "clearance"
+    return " ".join([program, *map(shlex.quote, replace(options, as_json=False).arguments())])
+
+
+def options_of(ctx: typer.Context, *, as_json: bool = False) -> Options:
+    """Return the options that a command runs under, its own `--json` included."""
+    found: Options = ctx.find_object(Options) or Options()
+    return replace(found, as_json=found.as_json or as_json)
+
+
+@contextmanager
+def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
+    """Open the workspace that the options name, without a worker in this process.
+
+    Raises `NotFoundError` where there is none, unless it is to be made.
+    """
+    from clearance.cli.screen import working
+
+    with working("Opening the workspace"):
+        from clearance.assembly import open_workspace
+        from clearance.settings import Settings
+
+        settings = Settings.read()
+        url = options.database or settings.database_url
+        if not make:
+            _check_there(url or f"sqlite:///{(options.home or settings.home) / 'clearance.db'}")
+        _log(settings.log_level)
+        found = open_workspace(url, home=options.home, person=options.person, worker=False)
+    try:
+        yield found
+    finally:
+        found.close()
+
+
+def _check_there(url: str) -> None:
+    """Refuse to make a workspace by looking into one: a reader in the wrong folder would leave it behind."""
+    from clearance.errors import NotFoundError
+
+    scheme, _, path = url.partition(":///")
+    if scheme.partition("+")[0] == "sqlite" and path and not Path(path).exists():
+        raise NotFoundError(
+            f"There is no workspace here: {path} does not exist. Make one with `clearance demo`, or name "
+            "another with --home or --database."
+        )
+
+
+def _log(level: str) -> None:
+    import logging
+
+    from clearance.errors import SettingsError
+
+    number = logging.getLevelNamesMapping().get(level.upper())
+    if number is None:
+        raise SettingsError("CLEARANCE_LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR.")
+    logging.basicConfig(level=number, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,0 +1,159 @@
+"""Commands that only read: `inbox`, `show`, `runs`."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clearance.cli.options import Json, invocation, opened, options_of
+from clearance.run import RunState
+
+if TYPE_CHECKING:
+    from clearance.cli.question import Whole
+    from clearance.people import Mode
+    from clearance.run import Run
+
+SINGLE_USER = "Single-user workspace: its one person may decide what they asked for themselves."
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command()(inbox)
+    app.command()(show)
+    app.command(name="runs")(list_runs)
+
+
+def inbox(
+    ctx: typer.Context,
+    *,
+    limit: Annotated[int, typer.Option(min=1, help="How many reviews at most.")] = 50,
+    as_json: Json = False,
+) -> None:
+    """List the reviews that wait for a decision, the highest risk first."""
+    from clearance.cli.question import review_record, whole
+    from clearance.cli.screen import line, out, print_json
+
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c:
+        from clearance.store import people, reviews
+
+        with c.database.read() as tx:
+            found = [whole(c, tx, review) for review in reviews.inbox(tx, limit=limit)]
+            count = reviews.waiting_count(tx)
+            mode = people.mode(tx)
+    if options.as_json:
+        print_json({"waiting": count, "reviews": [review_record(each) for each in found]})
+        return
+    say_mode(mode)
+    console = out()
+    if not found:
+        line(console, "Nothing waits for a decision.")
+        return
+    for each in found:
+        _draw_entry(each, program=invocation(options))
+    console.print()
+    rest = f" Shown: {len(found)}; more with --limit." if count > len(found) else ""
+    line(console, f"{count} {'review waits' if count == 1 else 'reviews wait'}.{rest}")
+
+
+def show(
+    ctx: typer.Context,
+    review: Annotated[str, typer.Argument(help="The review's id, or a part of it that no other has.")],
+    *,
+    as_json: Json = False,
+) -> None:
+    """Draw one review: every argument in full, what follows from each decision, what was decided."""
+    from clearance.cli.drawing import draw_claims, draw_commands, draw_review
+    from clearance.cli.question import review_record, whole
+    from clearance.cli.references import find_review
+    from clearance.cli.screen import out, print_json, working
+    from clearance.review import ReviewStatus
+
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c:
+        with c.database.read() as tx:
+            found = whole(c, tx, find_review(tx, review))
+        if not options.as_json:
+            say_mode(found.mode)
+            draw_review(out(), found)
+        # Last, because it takes the longest: LangGraph is loaded for it.
+        with working("Reading the conversation"):
+            from clearance.apps.chat.transcript import model_text
+
+            said = model_text(c, found.review)
+    if options.as_json:
+        print_json(review_record(found, model_text=said))
+        return
+    draw_claims(out(), found, model_text=said)
+    if found.review.status is ReviewStatus.PENDING:
+        draw_commands(out(), found.review, program=invocation(options))
+
+
+def list_runs(
+    ctx: typer.Context,
+    *,
+    state: Annotated[list[RunState] | None, typer.Option(help="Only runs in this state; repeatable.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many runs at most.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List runs, the newest first."""
+    from clearance.cli.question import run_record
+    from clearance.cli.screen import line, out, print_json
+
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c:
+        from clearance.store import runs
+
+        with c.database.read() as tx:
+            found = runs.list_runs(tx, states=tuple(state or ()), limit=limit)
+    if options.as_json:
+        print_json({"runs": [run_record(run) for run in found]})
+        return
+    if not found:
+        line(out(), "There are no runs." if not state else "There are no runs in that state.")
+    for run in found:
+        _draw_run(run)
+
+
+def say_mode(mode: "Mode") -> None:
+    """Say on standard error that nobody stands between asking and deciding here, where that is so."""
+    from clearance.cli.screen import notice
+    from clearance.people import Mode
+
+    if mode is Mode.SINGLE_USER:
+        notice(SINGLE_USER)
+
+
+def _draw_entry(found: "Whole", *, program: str) -> None:
+    from clearance.cli.drawing import risk_text
+    from clearance.cli.screen import line, out, shown
+
+    review = found.review
+    console = out()
+    names = ", ".join(call.tool for call in review.waiting)
+    console.print()
+    line(console, shown(names, "bold"), lead=risk_text(review.risk).append("  "))
+    asked = f"asked by {review.requester} in thread {review.thread_id}"
+    line(console, shown(f"{asked}, {review.asked_at:%Y-%m-%d %H:%M:%S} UTC", "dim"), indent=3)
+    console.print(shown(f"   {program} show {review.id}"))
+
+
+def _draw_run(run: "Run") -> None:
+    from rich.text import Text
+
+    from clearance.cli.screen import line, out, shown
+
+    console = out()
+    lead = Text(f"{run.state.value:<9}  ", _STATES.get(run.state, ""))
+    lead.append(f"{run.created_at:%Y-%m-%d %H:%M:%S} UTC  ", "dim")
+    line(console, shown(run.id), lead=lead)
+    line(console, shown(f"thread {run.thread_id}, asked by {run.requester}", "dim"), indent=11)
+    if run.reason:
+        line(console, shown(run.reason), indent=11)
+
+
+_STATES = {
+    RunState.WAITING: "yellow",
+    RunState.DONE: "green",
+    RunState.FAILED: "red",
+    RunState.CANCELLED: "dim",
+}

@@ -1,0 +1,165 @@
+"""The command `worker`: a process that works, and the one in front that starts it again when it dies."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from clearance.cli.options import Json, Options, opened, options_of
+from clearance.cli.supervisor import GRACE, Supervisor, tell
+
+if TYPE_CHECKING:
+    from clearance.assembly import Clearance
+
+Model = Annotated[
+    str | None,
+    typer.Option(metavar="MODEL", help="The chat's model, such as openai:NAME or offline. [CLEARANCE_MODEL]"),
+]
+_LOOK_EVERY = 0.2
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(worker)
+
+
+def worker(
+    ctx: typer.Context,
+    *,
+    model: Model = None,
+    grace: Annotated[
+        float,
+        typer.Option(min=0.0, metavar="SECONDS", help="How long it may finish what it does when ended."),
+    ] = GRACE,
+    child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
+    as_json: Json = False,
+) -> None:
+    """Advance the workspace's chat, let reviews expire and seal the trail, until it is ended.
+
+    The work is done in a process of its own, which is started again when it dies. SIGTERM and Ctrl-C end
+    both.
+    """
+    options = options_of(ctx, as_json=as_json)
+    if child:
+        _work(options, model=model, grace=grace)
+        return
+    supervisor = Supervisor(worker_arguments(options, model=model, grace=grace), report=_reporter(options))
+    ending = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ending.set())
+    supervisor.start()
+    while not ending.wait(_LOOK_EVERY) and not supervisor.ended.is_set():
+        pass
+    supervisor.stop(grace=grace)
+    raise typer.Exit(supervisor.exit_code)
+
+
+def worker_arguments(options: Options, *, model: str | None, grace: float = GRACE) -> list[str]:
+    """Return the arguments that start the working process."""
+    named = [] if model is None else ["--model", model]
+    return [*options.arguments(), "worker", "--child", "--grace", f"{grace:g}", *named]
+
+
+def _work(options: Options, *, model: str | None, grace: float) -> None:
+    """Work until told to end, or until so many tools hang that a fresh process is better; then end it."""
+    stopping = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopping.set())
+    threading.Thread(target=_outlive_nobody, args=(stopping,), name="parent", daemon=True).start()
+    with opened(options, make=True) as c:
+        from clearance.apps.chat.demo import open_agent
+        from clearance.apps.chat.reviewed import ReviewedChat
+        from clearance.settings import Settings
+
+        settings = Settings.read()
+        agent, name = open_agent(c, settings, model=model)
+        ReviewedChat(agent)
+        c.worker.start()
+        tell("ready", model=name, home=str(c.home))
+        healthy = _watch(c, stopping, most_hung=max(settings.segments // 2, 1))
+        in_time = c.worker.stop(grace=grace)
+        _seal(c)
+        if not in_time:
+            print("The time is over; what still ran is looked after by the next worker.", file=sys.stderr)
+            _end(healthy=healthy)
+    _end(healthy=healthy)
+
+
+def _end(*, healthy: bool) -> None:
+    """End the process at once: an ordinary exit would wait for segments, and tools may never end."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0 if healthy else 1)
+
+
+def _watch(c: "Clearance", stopping: threading.Event, *, most_hung: int) -> bool:
+    """Return when it is time to end; False when the worker's own threads have failed."""
+    while not stopping.wait(_LOOK_EVERY):
+        if not c.worker.alive:
+            return False
+        hung = c.execution.overdue()
+        if hung >= most_hung:
+            tell("handover", hung=hung)
+            c.engine.stop()
+            _drain(c, stopping)
+            return True
+    return True
+
+
+def _drain(c: "Clearance", stopping: threading.Event) -> None:
+    """Let the calls that are within their time come to their end, while the successor works."""
+    while c.execution.busy() > c.execution.overdue() and not stopping.wait(_LOOK_EVERY):
+        pass
+
+
+def _seal(c: "Clearance") -> None:
+    from clearance.errors import StoreError
+
+    try:
+        if c.worker.notary is not None:
+            c.worker.notary.seal_now()
+    except StoreError as error:
+        print(f"The trail is sealed by the next worker: {error}", file=sys.stderr)
+
+
+def _outlive_nobody(stopping: threading.Event) -> None:
+    """End when the process in front has ended, however it did: then our standard input is closed."""
+    while sys.stdin.buffer.read(1):
+        pass
+    stopping.set()
+
+
+def _reporter(options: Options) -> Any:
+    from clearance.cli.screen import err, line, print_json, shown
+
+    def report(event: dict[str, Any]) -> None:
+        if options.as_json:
+            print_json(event, indent=None)
+            return
+        text = _sentence(event)
+        if text:
+            line(err(), shown(f"{time.strftime('%H:%M:%S')}  {text}"))
+
+    return report
+
+
+def _sentence(event: dict[str, Any]) -> str:
+    match event["event"]:
+        case "ready":
+            label = " (fixed rules, no AI)" if event["model"] == "offline" else ""
+            return f"The worker works for {event['home']}, model {event['model']}{label}. Ctrl-C ends it."
+        case "died":
+            again = "" if event["final"] else " It is started again."
+            return f"The worker ended by itself ({_code(event['code'])}).{again}"
+        case "handover":
+            return f"{event['hung']} tools hang in the worker; a fresh one takes over."
+        case _:
+            return ""
+
+
+def _code(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"code {code}"

@@ -1,0 +1,130 @@
+"""Health: what is wrong with a workspace, or waits for somebody, and what to do about each."""
+
+import stat
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from clearance.outcome import CallState
+from clearance.run import RunState
+from clearance.store import audit, calls, people, reviews, runs
+from clearance.store.database import Database
+
+SLOW = timedelta(minutes=1)
+"""A thread that wants a segment for longer than this is stuck, or has no worker."""
+SHOWN = 20
+
+
+class Level(StrEnum):
+    """`fault`: it does not work as it must; `attention`: somebody has to look; `good`."""
+
+    GOOD = "good"
+    ATTENTION = "attention"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at, what was found, and what to do where it is not good."""
+
+    level: Level
+    what: str
+    advice: str = ""
+
+
+def check_up(database: Database, *, key: Path) -> list[Finding]:
+    """Look at a workspace; the worst come first. Raises `StoreError` when the database cannot be read."""
+    with database.read() as tx:
+        found = [finding for look in _LOOKS for finding in look(tx, database)]
+    found += _key(key)
+    order = (Level.FAULT, Level.ATTENTION, Level.GOOD)
+    return sorted(found, key=lambda finding: order.index(finding.level))
+
+
+def _threads(tx: Connection, database: Database) -> Iterator[Finding]:
+    late = runs.list_runs(tx, states=(RunState.QUEUED,), limit=SHOWN)
+    since = database.now(tx) - SLOW
+    stuck = [run for run in late if run.created_at < since and runs.wants(tx, run.thread_id)]
+    for run in stuck:
+        yield Finding(
+            Level.FAULT,
+            f"run {run.id} has waited for a worker since {run.created_at:%Y-%m-%d %H:%M} UTC",
+            f"Start a worker that knows the program {run.program}: clearance worker",
+        )
+    if not stuck:
+        yield Finding(Level.GOOD, "no run waits for a worker")
+
+
+def _uncertain(tx: Connection, _: Database) -> Iterator[Finding]:
+    rows = calls.in_state(tx, CallState.UNCERTAIN, limit=SHOWN)
+    for row in rows:
+        yield Finding(
+            Level.ATTENTION,
+            f"call {row.key} ({row.tool}) is uncertain: it may or may not have happened",
+            f"Find out, then answer: clearance show {row.key}/outcome/{row.attempt}",
+        )
+    if not rows:
+        yield Finding(Level.GOOD, "no call is uncertain")
+
+
+def _started(tx: Connection, database: Database) -> Iterator[Finding]:
+    now = database.now(tx)
+    for row in calls.in_state(tx, CallState.STARTED, limit=SHOWN):
+        if row.due_at is not None and row.due_at < now:
+            yield Finding(
+                Level.ATTENTION,
+                f"call {row.key} ({row.tool}) was started and has passed its time limit",
+                "A worker calls it uncertain when it takes up the thread: clearance worker",
+            )
+
+
+def _reviews(tx: Connection, database: Database) -> Iterator[Finding]:
+    waiting = reviews.waiting_count(tx)
+    if waiting:
+        yield Finding(Level.GOOD, f"{waiting} reviews wait for people: clearance inbox")
+    overdue = reviews.due(tx, now=database.now(tx) - SLOW, limit=SHOWN)
+    if overdue:
+        yield Finding(
+            Level.FAULT,
+            f"{len(overdue)} reviews passed their deadline and were not closed (nothing of them can run)",
+            "Start a worker: clearance worker",
+        )
+
+
+def _trail(tx: Connection, database: Database) -> Iterator[Finding]:
+    standing = audit.standing(tx)
+    if standing.waiting and standing.sealed_at is not None and database.now(tx) - standing.sealed_at > SLOW:
+        yield Finding(
+            Level.ATTENTION,
+            f"entries of the trail are not sealed since {standing.sealed_at:%Y-%m-%d %H:%M} UTC",
+            "A worker seals them: clearance worker",
+        )
+        return
+    yield Finding(Level.GOOD, f"the trail has {standing.last_seq} entries, sealed to {standing.sealed_to}")
+
+
+def _people(tx: Connection, _: Database) -> Iterator[Finding]:
+    yield Finding(Level.GOOD, f"people: {people.mode(tx)} mode")
+
+
+def _key(path: Path) -> Iterator[Finding]:
+    if not path.exists():
+        yield Finding(Level.GOOD, "the notary's key is made when a worker first starts")
+    elif stat.S_IMODE(path.stat().st_mode) & 0o077:
+        yield Finding(Level.FAULT, f"others may read the notary's key {path}", f"Run: chmod 600 {path}")
+    else:
+        yield Finding(Level.GOOD, "the notary's key is there, and readable by its owner only")
+
+
+_LOOKS: tuple[Callable[[Connection, Database], Iterator[Finding]], ...] = (
+    _threads,
+    _uncertain,
+    _started,
+    _reviews,
+    _trail,
+    _people,
+)
