@@ -72,6 +72,7 @@ def prepare(database: Database) -> None:
 def _build(database: Database, home: Path, *, segments: int) -> Clearance:
     programs = Programs()
     private = home / PRIVATE
+    private.mkdir(mode=0o700, parents=True, exist_ok=True)
     engine = _engine(database, segments=segments)
 
     def wake(tx: Connection, thread_id: str) -> None:

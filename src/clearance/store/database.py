@@ -12,12 +12,13 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from clearance.errors import SettingsError, StoreError
 
-BUSY_TIMEOUT_MS = 30_000
+PATIENCE = 30.0
+"""Seconds that a transaction waits for another one to release what it needs."""
 Result = TypeVar("Result")
 _NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs"})
 
@@ -25,10 +26,13 @@ _NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p",
 class Database:
     """The connections of one process to one database. Not usable in a forked child.
 
-    `clock` replaces the database's own clock; it is for tests that move time.
+    `clock` replaces the database's own clock; it is for tests that move time. `patience` is how many seconds
+    a transaction waits for another one to release what it needs; then it is a `StoreError`.
     """
 
-    def __init__(self, url: str, *, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, url: str, *, clock: Callable[[], datetime] | None = None, patience: float = PATIENCE
+    ) -> None:
         self.url = _parse(url)
         self.is_sqlite = self.url.get_backend_name() == "sqlite"
         self._clock = clock
@@ -36,10 +40,10 @@ class Database:
         self._watcher: sqlite3.Connection | None = None
         if self.is_sqlite:
             _prepare_file(self.url)
-            self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE")
-            self._reader = _sqlite_engine(self.url, begin="BEGIN")
+            self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE", patience=patience)
+            self._reader = _sqlite_engine(self.url, begin="BEGIN", patience=patience)
         else:
-            self._writer = self._reader = _postgresql_engine(self.url)
+            self._writer = self._reader = _postgresql_engine(self.url, patience=patience)
 
     @property
     def path(self) -> Path | None:
@@ -111,6 +115,9 @@ class Database:
         except SQLAlchemyError as error:
             if isinstance(error, DBAPIError) and error.connection_invalidated:
                 raise StoreError("The connection to the database was lost.") from error
+            if type(error) is DatabaseError:
+                # No mistake of ours, which has a class of its own: the file is damaged, or no database.
+                raise StoreError(f"The database cannot be used: {_reason(error)}") from error
             raise
 
 
@@ -172,10 +179,8 @@ def _file_system(folder: Path) -> str:
     return kind
 
 
-def _sqlite_engine(url: URL, *, begin: str) -> Engine:
-    engine = create_engine(
-        url, connect_args={"timeout": BUSY_TIMEOUT_MS / 1000}, pool_size=20, max_overflow=80
-    )
+def _sqlite_engine(url: URL, *, begin: str, patience: float) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": patience}, pool_size=20, max_overflow=80)
 
     @event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: Any) -> None:
@@ -183,7 +188,7 @@ def _sqlite_engine(url: URL, *, begin: str) -> Engine:
         connection.isolation_level = None
         cursor = connection.cursor()
         for pragma in (
-            "busy_timeout = 30000",
+            f"busy_timeout = {int(patience * 1000)}",
             "journal_mode = WAL",
             "synchronous = FULL",
             "foreign_keys = ON",
@@ -198,7 +203,7 @@ def _sqlite_engine(url: URL, *, begin: str) -> Engine:
     return engine
 
 
-def _postgresql_engine(url: URL) -> Engine:
+def _postgresql_engine(url: URL, *, patience: float) -> Engine:
     engine = create_engine(url, pool_size=10, max_overflow=40, pool_pre_ping=True)
 
     @event.listens_for(engine, "connect")
@@ -206,6 +211,7 @@ def _postgresql_engine(url: URL) -> Engine:
         # A process stopped inside a transaction must not keep its locks for ever.
         connection.autocommit = True
         connection.execute("SET idle_in_transaction_session_timeout = '60s'")
+        connection.execute(f"SET lock_timeout = {int(patience * 1000)}")
         connection.autocommit = False
 
     return engine

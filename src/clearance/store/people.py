@@ -54,6 +54,18 @@ def by_id(tx: Connection, ids: list[str]) -> dict[str, Person]:
     }
 
 
+def party(tx: Connection, requester: str) -> str:
+    """Return who stands behind a requester in the end: itself, or whom it acts for, also by way of others."""
+    passed: set[str] = set()
+    while requester not in passed:
+        passed.add(requester)
+        found = by_id(tx, [requester]).get(requester)
+        if found is None or found.behind is None:
+            break
+        requester = found.behind
+    return requester
+
+
 def disable(tx: Connection, person_id: str) -> None:
     """Let a person decide nothing from now on; what they decided stops counting before execution."""
     tx.execute(update(people).where(people.c.id == person_id).values(disabled=True))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, text
 
 from clearance.policy import Policy, Predicate, policy_from_json
 from clearance.schema import schema_hash
@@ -15,6 +15,7 @@ from clearance.toolcall import Tool
 
 def activate(tx: Connection, program: str, policy: Policy, *, now: datetime) -> bool:
     """Make a policy the program's active one; False when it is already."""
+    _one_at_a_time(tx)
     if active_version(tx, program) == policy.version:
         return False
     number = tx.execute(
@@ -62,6 +63,7 @@ def active(tx: Connection, program: str, *, known: Iterable[Policy] = ()) -> Pol
 
 def register_tools(tx: Connection, program: str, offered: Iterable[Tool]) -> None:
     """Note which tools a program offers, so that other processes can check an edit."""
+    _one_at_a_time(tx)
     offered = list(offered)
     for tool in offered:
         keep_schema(tx, dict(tool.schema))
@@ -119,3 +121,9 @@ def tool_descriptions(tx: Connection, program: str) -> dict[str, str]:
 
 def _predicates(found: Iterable[Policy]) -> list[Predicate]:
     return [rule.when for policy in found for rule in policy.rules if rule.when is not None]
+
+
+def _one_at_a_time(tx: Connection) -> None:
+    """Have processes that start at the same moment write what they bring one after the other."""
+    if tx.dialect.name == "postgresql":
+        tx.execute(text("SELECT pg_advisory_xact_lock(7255442)"))

@@ -278,7 +278,7 @@ Index(
     sqlite_where=text("seq IS NULL"),
     postgresql_where=text("seq IS NULL"),
 )
-Index("entries_by_subject", entries.c.subject)
+Index("entries_by_subject", entries.c.subject, entries.c.seq)
 
 seals = Table(
     "seals",
