@@ -1,32 +1,24 @@
-"""Cleared functions that several processes call, and a process that calls one of them.
+"""Cleared functions that several processes call, and what calls them there.
 
 Each writes down what it did in a file (`book`), so that a test can count it whoever did it, and however that
 process ended.
 """
 
 import json
-import os
-import subprocess
-import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import clearance
+from clearance import killpoints
 from clearance.errors import ClearanceError
-
-ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 60.0
-"""Seconds after which something that was awaited will not come any more."""
+from tests.journeys.processes import PATIENCE, until
 
 
 @clearance.cleared(key=lambda order, **_: f"pay-{order}", name="refunds.pay")
 def pay(order: int, book: str) -> dict[str, int]:
     """Pay an order back."""
-    _write_down(book, f"paid {order}")
-    return {"order": order, "entry": _entries(book)}
+    return {"order": order, "entry": _write_down(book, f"paid {order}")}
 
 
 @clearance.cleared(key=lambda order, **_: f"hang-{order}", name="refunds.hang", timeout=1.5)
@@ -37,54 +29,22 @@ def hang(order: int, book: str) -> str:
     return "never"
 
 
+@clearance.cleared(key=lambda order, **_: f"give-{order}", name="refunds.give", timeout=1.5)
+def give(order: int, book: str) -> str:
+    """Pay an order back, within a second or so."""
+    _write_down(book, f"gave {order}")
+    return "given"
+
+
 @clearance.cleared(key=lambda order, **_: f"post-{order}", name="refunds.post", timeout=1.5, idempotent=True)
 def post(order: int, book: str) -> str:
     """Pay an order back in a way that may be done again; the first time it does not come back."""
-    _write_down(book, f"posted {order}")
-    if _entries(book) == 1:
+    if _write_down(book, f"posted {order}") == 1:
         threading.Event().wait(PATIENCE)
     return "posted"
 
 
-FUNCTIONS = {function.__name__: function for function in (pay, hang, post)}
-
-
-def start_calling(
-    url: str, home: Path, *, function: str, order: int, book: Path, threads: int = 1
-) -> subprocess.Popen[str]:
-    """Start a process that calls a function in so many threads, once `<book>.go` is there."""
-    path = os.pathsep.join(entry for entry in sys.path if entry)
-    arguments = [url, str(home), function, str(order), str(book), str(threads)]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.adapters.refunds", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-
-def let_go(book: Path) -> None:
-    """Let the processes that wait for it call."""
-    book.with_suffix(".go").touch()
-
-
-def until_ready(book: Path, *, processes: int) -> None:
-    """Wait until so many processes have opened the workspace and are about to call."""
-    ready = book.with_suffix(".ready")
-    _until(lambda: ready.exists() and len(ready.read_text().splitlines()) == processes)
-
-
-def until_written(book: Path) -> None:
-    """Wait until a function has begun."""
-    _until(book.exists)
-
-
-def said(process: subprocess.Popen[str]) -> Counter[str]:
-    """Return what the calls of a process gave, and how often."""
-    output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0
-    return Counter(json.loads(output))
+FUNCTIONS = {function.__name__: function for function in (pay, hang, give, post)}
 
 
 def called(function: str, *, order: int, book: Path, threads: int = 1) -> Counter[str]:
@@ -107,29 +67,34 @@ def called(function: str, *, order: int, book: Path, threads: int = 1) -> Counte
     return given
 
 
-def _write_down(book: str, line: str) -> None:
+def call_in_turns(url: str, home: Path, function: str, book: Path, threads: int, turns: int) -> None:
+    """Call in a process: each turn begins with the file `<book>.turn-<n>`, and its end is told."""
+    with clearance.open(url, home=home, person="ann", worker=False):
+        for turn in range(turns):
+            _write_down(str(said_in(book)), json.dumps({}))
+            until(book.with_suffix(f".turn-{turn}").exists)
+            given = called(function, order=1, book=book, threads=threads)
+            _write_down(str(said_in(book)), json.dumps(given))
+
+
+def call_and_die(url: str, home: Path, function: str, book: Path, place: str) -> None:
+    """Call in a process that is killed at a place."""
+    with clearance.open(url, home=home, person="ann", worker=False):
+        killpoints.watch(killpoints.signalling(place))
+        called(function, order=1, book=book)
+
+
+def said_in(book: Path) -> Path:
+    """Return the file in which the processes say that they are ready, and what their calls gave."""
+    return book.with_suffix(".said")
+
+
+def entries(book: Path) -> list[str]:
+    """Return what was written down."""
+    return book.read_text().splitlines() if book.exists() else []
+
+
+def _write_down(book: str, line: str) -> int:
     with Path(book).open("a") as file:
         file.write(f"{line}\n")
-
-
-def _entries(book: str) -> int:
-    return len(Path(book).read_text().splitlines())
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.01)
-
-
-def _main(url: str, home: str, function: str, order: str, book: str, threads: str) -> None:
-    with clearance.open(url, home=home, person="ann", worker=False):
-        _write_down(str(Path(book).with_suffix(".ready")), "ready")
-        _until(Path(book).with_suffix(".go").exists)
-        given = called(function, order=int(order), book=Path(book), threads=int(threads))
-    print(json.dumps(given))
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
+    return len(entries(Path(book)))

@@ -1,7 +1,10 @@
 """What is deleted of a thread's checkpoints, and that its state never changes by it."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -11,6 +14,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, Overwrite, Send, interrupt
 
 from clearance.adapters.checkpoints import FencedSaver
+from clearance.adapters.checkpoints_sqlite import FencedSqliteSaver
 from clearance.adapters.messages import merge_messages
 from tests.adapters.reviewing import Agent, State, at
 
@@ -169,3 +173,18 @@ def test_a_turn_stores_as_much_at_the_end_of_a_long_thread_as_of_a_short_one(
         assert len(agent.messages(thread)) == length + 24
     assert max(growth) <= 1.2 * min(growth)
     assert max(growth) <= 8_000
+
+
+def test_the_work_is_as_long_as_what_was_added_since_whatever_the_length_of_the_thread(
+    tmp_path: Path,
+) -> None:
+    saver = FencedSqliteSaver(tmp_path / "checkpoints.db")
+    agent = Agent(saver)
+    steps: Counter[int] = Counter()
+    for number in range(40):
+        agent.turn("t", f"r{number}")
+        saver.conn.set_progress_handler(partial(steps.update, [number]), 10)
+        saver.delete_superseded("t")
+        saver.conn.set_progress_handler(None, 10)
+    saver.close()
+    assert steps[39] <= 1.1 * steps[2]

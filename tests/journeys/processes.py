@@ -60,11 +60,14 @@ class Processes:
         self._started.append(process)
         return process
 
+    def living(self) -> list[BaseProcess]:
+        """Return the processes that have not ended."""
+        return [process for process in self._started if process.exitcode is None]
+
     def end(self) -> None:
         """Kill whatever still runs, stopped ones too."""
-        for process in self._started:
-            if process.exitcode is None:
-                process.kill()
+        for process in self.living():
+            process.kill()
         for process in self._started:
             process.join()
 

@@ -21,7 +21,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
 
 import clearance
-from clearance import killpoints
+from clearance import killpoints, turns
 from clearance.apps.chat import ReviewedChat, create_reviewed_agent
 from clearance.apps.chat.agent import Agent
 from clearance.assembly import Clearance
@@ -129,6 +129,20 @@ def decide(stage: Stage, thread_id: str, decisions: object, watcher: str | None 
         chat.submit_review(thread_id, decisions, by=PERSON)
 
 
+def withdraw(stage: Stage, review_id: str, watcher: str | None = None) -> None:
+    """Take a question back."""
+    with stage.open() as opened:
+        _watch(stage, watcher)
+        opened.gate.withdraw(review_id, by=PERSON, reason="not needed any more")
+
+
+def cancel(stage: Stage, run_id: str, watcher: str | None = None) -> None:
+    """End a run early."""
+    with stage.open() as opened:
+        _watch(stage, watcher)
+        turns.cancel(opened.ledger, run_id, by=PERSON, reason="not needed any more")
+
+
 def _watch(stage: Stage, watcher: str | None) -> None:
     """Watch the places of this process: `kill NAME:N`, `stop NAME:N`, `wait NAME:N` or `record FILE`.
 
@@ -174,6 +188,8 @@ def _said(messages: Sequence[BaseMessage]) -> AIMessage:
     last = max(i for i, m in enumerate(messages) if isinstance(m, HumanMessage) and m.name is None)
     turn, rounds = messages[last + 1 :], str(messages[last].content).split("|")
     number = sum(isinstance(message, AIMessage) for message in turn)
+    if rounds == ["boom"]:
+        raise RuntimeError("the model is broken")
     if number < len(rounds):
         wanted = [part.split() for part in rounds[number].split(",")]
         calls = [

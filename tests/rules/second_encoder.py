@@ -1,4 +1,4 @@
-"""A second encoder of canonical JSON, written from `docs/canonical-json.md` alone: no JSON library, no `repr`.
+"""A second encoder of canonical JSON, written from `docs/canonical-json.md` alone: no library, no `repr`.
 
 It is slow and plain on purpose. What it and the product write must be the same, byte for byte.
 """

@@ -109,7 +109,9 @@ def test_a_default_that_changed_gives_another_fingerprint_even_where_it_was_writ
 def test_the_model_s_own_call_id_makes_no_difference() -> None:
     one = ToolCall(key="r/1/0", tool="pay", arguments='{"a":1}', tool_call_id="call_0")
     other = ToolCall(key="r/1/0", tool="pay", arguments='{"a":1}', tool_call_id="call_9")
-    assert fingerprint(one, run="r", schema={}, salt=SALT) == fingerprint(other, run="r", schema={}, salt=SALT)
+    assert fingerprint(one, run="r", schema={}, salt=SALT) == fingerprint(
+        other, run="r", schema={}, salt=SALT
+    )
 
 
 def test_a_fingerprint_is_64_hexadecimal_digits() -> None:

@@ -199,7 +199,10 @@ COMPLETED: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         {"a": [{"b": 1}, {"b": 2}, 3]},
     ),
     "by a reference": (
-        {"properties": {"a": {"$ref": "#/$defs/x~1y"}}, "$defs": {"x/y": {"properties": {"b": {"default": 1}}}}},
+        {
+            "properties": {"a": {"$ref": "#/$defs/x~1y"}},
+            "$defs": {"x/y": {"properties": {"b": {"default": 1}}}},
+        },
         {"a": {}},
         {"a": {"b": 1}},
     ),

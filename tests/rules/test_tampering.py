@@ -237,6 +237,27 @@ def test_tampering_with_seals_is_located(tamper: Tamper, kind: ProblemKind, seal
     assert not report.authenticated
 
 
+@pytest.mark.parametrize(
+    ("change", "kind", "seal"),
+    [
+        ({"first_seq": 5}, BROKEN, 2),
+        ({"last_seq": 1}, BROKEN, 2),
+        ({"last_seq": 5}, ALTERED, 2),
+        ({"last_seq": 8}, ALTERED, 2),
+        ({"digest": "0" * 64}, ALTERED, 2),
+        ({"previous": "0" * 64}, BROKEN, 2),
+        ({"time": START}, BROKEN, 3),
+        ({"signature": "0" * 128}, BROKEN, 3),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+)
+def test_without_a_key_an_altered_seal_does_not_fit_what_is_around_it(
+    change: dict[str, object], kind: ProblemKind, seal: int
+) -> None:
+    first = check(_tampered(_alter_seal(2, **change)), key=None).problems[0]
+    assert (first.kind, first.seal) == (kind, seal)
+
+
 def test_what_is_proven_ends_before_the_first_bad_place() -> None:
     assert check(_tampered(_alter(8, actor="bob"))).sealed_to == 6
     assert check(_tampered(_alter_seal(2, digest="0" * 64))).sealed_to == 3

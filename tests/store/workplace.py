@@ -119,6 +119,7 @@ class Workplace:
             if thread_id in self._running:
                 self.overlaps.append(thread_id)
             self._running.add(thread_id)
+        claimed = None
         try:
             claimed = turns.claim(ledger, thread_id, owner=engine.owner)
             if claimed is not None:
