@@ -30,7 +30,7 @@ class ScriptedModel(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
-    def bind_tools(self, tools: Any, **_: Any) -> "ScriptedModel":  # type: ignore[override]
+    def bind_tools(self, tools: Any, **_: Any) -> "ScriptedModel":
         """The script knows its tools."""
         return self
 

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -49,12 +50,18 @@ class Question:
 
 
 def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) -> Review | None:
-    """Return the review that the message waits for, made when there was none; None when nothing waits."""
+    """Return the review that the message waits for, made when there was none; None when nothing waits.
+
+    A call that people were asked about before, and that is no longer what they saw, is theirs to decide even
+    where the policy would let it run at once by now. About a cancelled run nobody is asked anything.
+    """
     thread = runs.lock_thread(tx, question.thread_id)
     runs.check_fence(thread, question.fence)
     run = runs.run(tx, question.run_id)
+    if run.state is RunState.CANCELLED:
+        return None
     rounds = reviews.of_message(tx, run.id, question.message)
-    ledger = {row.key: row for row in calls.of_run(tx, run.id)}
+    ledger = _ledger(tx, question)
     to_ask: list[ReviewedCall] = []
     for call in question.calls:
         row = ledger.get(call.key)
@@ -66,9 +73,11 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
         verdict = judge(policy, call.tool, arguments=arguments)
         if verdict.effect is Effect.DENY:
             refuse(tx, call, run_id=run.id, to=CallState.BLOCKED, text=words.blocked(call.tool), now=now)
-        elif verdict.effect is Effect.HOLD and question.by_model and was_rejected(ledger.values(), call):
+        elif verdict.effect is Effect.ALLOW and row is None:
+            continue
+        elif question.by_model and was_rejected(ledger.values(), call, schema=tool.schema):
             refuse(tx, call, run_id=run.id, to=CallState.REJECTED, text=words.repeated(call.tool), now=now)
-        elif verdict.effect is Effect.HOLD:
+        else:
             to_ask.append(_reviewed(tx, call, run=run, tool=tool, verdict=verdict))
     waiting = next((found for found in rounds if found.status is ReviewStatus.PENDING), None)
     if waiting is not None and (to_ask or _has_changed(waiting, question)):
@@ -79,6 +88,14 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
     if waiting is not None:
         runs.set_state(tx, run.id, RunState.WAITING)
     return waiting
+
+
+def _ledger(tx: Connection, question: Question) -> dict[str, LedgerRow]:
+    """Return what the ledger has of the calls, and of the whole run where its rejections count."""
+    if question.by_model:
+        return {row.key: row for row in calls.of_run(tx, question.run_id)}
+    rows = [calls.row(tx, call.key) for call in question.calls]
+    return {row.key: row for row in rows if row is not None}
 
 
 def standing_call(
@@ -94,17 +111,22 @@ def standing_call(
         if found is None or found.state is Answer.INVALIDATED or review.status is ReviewStatus.INVALIDATED:
             continue
         tool = tools.get(found.tool)
-        same = _same(call, found.tool, found.arguments) or _same(call, found.proposed_tool, found.proposed)
-        if same and tool is not None and schema_hash(tool.schema) == found.schema_hash:
+        if tool is None or schema_hash(tool.schema) != found.schema_hash:
+            return None
+        schema = tools[call.tool].schema
+        stands = _same(call, found.tool, found.arguments, schema=schema)
+        if stands or _same(call, found.proposed_tool, found.proposed, schema=schema):
             return found
         return None
     return None
 
 
-def was_rejected(ledger: Iterable[LedgerRow], call: ToolCall) -> bool:
+def was_rejected(ledger: Iterable[LedgerRow], call: ToolCall, *, schema: Mapping[str, Any]) -> bool:
     """Whether this turn has rejected the same call before, or its tool too often to ask once more."""
     rows = [row for row in ledger if row.state is CallState.REJECTED and row.tool == call.tool]
-    return len(rows) >= MAX_REJECTIONS_OF_A_TOOL or any(_same(call, row.tool, row.arguments) for row in rows)
+    return len(rows) >= MAX_REJECTIONS_OF_A_TOOL or any(
+        _same(call, row.tool, row.arguments, schema=schema) for row in rows
+    )
 
 
 def refuse(tx: Connection, call: ToolCall, *, run_id: str, to: CallState, text: str, now: datetime) -> None:
@@ -141,7 +163,7 @@ def _taken_over(
             gone = ToolCall(key=call.key, tool=call.tool, arguments=call.arguments)
             text = words.gone(call.tool)
             refuse(tx, gone, run_id=waiting.run_id, to=CallState.BLOCKED, text=text, now=now)
-        elif call.key not in asked:
+        elif call.key not in asked and standing_call([waiting], proposed[call.key], tools=question.tools):
             again.append(replace(call, state=Answer.WAITING, decisions=()))
     return again
 
@@ -241,7 +263,9 @@ def _row(call: ToolCall, *, run_id: str, state: CallState) -> LedgerRow:
     )
 
 
-def _same(call: ToolCall, tool: str, arguments: str) -> bool:
+def _same(call: ToolCall, tool: str, arguments: str, *, schema: Mapping[str, Any]) -> bool:
+    """Whether these are one call, however it is written: with or without defaults, in any order of keys."""
     if call.tool != tool:
         return False
-    return canonical(parse_arguments(call.arguments)) == canonical(parse_arguments(arguments))
+    one, other = (with_defaults(schema, parse_arguments(text)) for text in (call.arguments, arguments))
+    return canonical(one) == canonical(other)

@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from clearance.deadline import is_over
@@ -17,7 +17,7 @@ from clearance.errors import (
     InvalidReviewDecisionError,
     ReviewConflictError,
 )
-from clearance.people import Mode, Person, refusal
+from clearance.people import Mode, Person, counts_for, refusal
 from clearance.policy import DecisionType, Effect
 from clearance.review import (
     Answer,
@@ -26,8 +26,10 @@ from clearance.review import (
     ReviewedCall,
     ReviewKind,
     ReviewStatus,
+    latest,
     tally,
 )
+from clearance.schema import pointer
 from clearance.toolcall import argument_text, parse_arguments
 
 MAX_TEXT = 64 * 1024
@@ -86,17 +88,13 @@ def settle(
     """Return the review with these decisions of one person applied, all of them or none.
 
     `decisions` are what `read_decisions` gave; `version` is the one the person saw; `party` is the person
-    on whose behalf it was asked. Raises `ReviewConflictError` when the review is no longer what was seen,
-    `ForbiddenError` when the person may not decide it, `InvalidReviewDecisionError` for a content that the
-    rules do not allow.
+    on whose behalf it was asked; `people` are known by their ids, `by` and who decided before among them.
+    Decisions that repeat what the person has said before change nothing: the review itself is returned.
+    Raises `ReviewConflictError` when the review is no longer what was seen, `ForbiddenError` when the person
+    may not decide it, `InvalidReviewDecisionError` for a content that the rules do not allow.
     """
     check_open(review, version=version, now=now)
-    operators_only = review.kind is ReviewKind.OUTCOME and not any(
-        call.verdict.rules for call in review.calls
-    )
-    why_not = refusal(by, requester=party, mode=mode, operators_only=operators_only)
-    if why_not is not None:
-        raise ForbiddenError(why_not)
+    entitled = _entitled(review, by, people=people, mode=mode, party=party)
     answers = {item.call: (place, item) for place, item in enumerate(decisions)}
     calls: list[ReviewedCall] = []
     faults: list[Fault] = []
@@ -106,12 +104,14 @@ def settle(
             continue
         place, answer = answers[call.key]
         try:
-            calls.append(_apply(call, answer, people=people, revise=revise))
+            calls.append(_apply(call, answer, by=by, kind=review.kind, people=entitled, revise=revise))
         except InvalidReviewDecisionError as error:
             found = error.faults or (Fault("", str(error)),)
             faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
     if faults:
         raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
+    if all(_repeats(old, new) for old, new in zip(review.calls, calls, strict=True)):
+        return review
     settled = all(call.state is not Answer.WAITING for call in calls)
     return replace(
         review,
@@ -150,8 +150,56 @@ def outcome(review: Review) -> str:
     return review.reason or "Nobody has decided yet."
 
 
+def _entitled(
+    review: Review, by: Person, *, people: Mapping[str, Person], mode: Mode, party: str
+) -> dict[str, Person]:
+    """Return those of the people who may decide the review, or raise `ForbiddenError` when `by` may not.
+
+    Who may not decide any more has no say, whatever they said before.
+    """
+    operators_only = review.kind is ReviewKind.OUTCOME and not any(
+        call.verdict.rules for call in review.calls
+    )
+
+    def why_not(person: Person) -> str | None:
+        return refusal(person, requester=party, mode=mode, operators_only=operators_only)
+
+    reason = why_not(by) or _counts_nowhere(by, review)
+    if reason is not None:
+        raise ForbiddenError(reason)
+    return {name: person for name, person in people.items() if why_not(person) is None}
+
+
+def _counts_nowhere(person: Person, review: Review) -> str | None:
+    """Say so when a person belongs to no group that any waiting call needs."""
+    who = [threshold for call in review.waiting for threshold in call.verdict.who]
+    if any(counts_for(person, threshold) for threshold in who):
+        return None
+    groups = sorted({threshold.group for threshold in who if threshold.group is not None})
+    return f"{person.name} is in none of the groups that decide this: {', '.join(groups)}."
+
+
+def _repeats(old: ReviewedCall, new: ReviewedCall) -> bool:
+    """Whether a decision said once more what its person had said last, and changed nothing by it."""
+    if old == new:
+        return True
+    said = new.decisions[-1]
+    before = latest(old).get(said.by)
+    return (
+        before is not None
+        and (old.state, old.revision) == (new.state, new.revision)
+        and (before.type, before.message) == (said.type, said.message)
+    )
+
+
 def _apply(
-    call: ReviewedCall, decision: Decision, *, people: Mapping[str, Person], revise: Revise
+    call: ReviewedCall,
+    decision: Decision,
+    *,
+    by: Person,
+    kind: ReviewKind,
+    people: Mapping[str, Person],
+    revise: Revise,
 ) -> ReviewedCall:
     allowed = call.verdict.decisions
     if decision.type not in allowed:
@@ -160,9 +208,15 @@ def _apply(
         )
     if decision.type is DecisionType.REJECT and call.verdict.reason and not decision.message.strip():
         raise InvalidReviewDecisionError(f"Rejecting {call.tool} needs a reason: fill 'message'.")
+    if decision.type is DecisionType.REVISE and kind is not ReviewKind.PLAN:
+        raise InvalidReviewDecisionError(f"Only a plan is sent back to be revised; {call.tool} is a call.")
     if decision.type is DecisionType.EDIT:
+        if not any(counts_for(by, threshold) for threshold in call.verdict.who):
+            raise InvalidReviewDecisionError(f"{by.name} is in no group that decides {call.tool}.")
         call = _edited(call, decision, revise=revise)
-    counted = replace(decision, revision=call.revision)
+    # Later is later, even where the clock was set back: what a person said last is what counts.
+    after = max((item.at + timedelta(microseconds=1) for item in call.decisions), default=decision.at)
+    counted = replace(decision, revision=call.revision, at=max(decision.at, after))
     call = replace(call, decisions=(*call.decisions, counted))
     return replace(call, state=tally(call, people))
 
@@ -200,10 +254,9 @@ def _shape_faults(item: object) -> list[Fault]:
     kind = item.get("type")
     if not isinstance(kind, str) or kind not in tuple(DecisionType):
         return [Fault("/type", f"must be one of {', '.join(DecisionType)}")]
-    faults = [Fault(f"/{name}", "is not known here") for name in item if name not in _FIELDS]
+    faults = [Fault(pointer([_shown(name)]), "is not known here") for name in item if name not in _FIELDS]
     for name in ("call", "message"):
-        if item.get(name) is not None and not isinstance(item[name], str):
-            faults.append(Fault(f"/{name}", "must be a text"))
+        faults.extend(_text_faults(f"/{name}", item.get(name)))
     if len(str(item.get("message") or "").encode(errors="replace")) > MAX_TEXT:
         faults.append(Fault("/message", f"must have at most {MAX_TEXT} bytes"))
     if kind == DecisionType.EDIT:
@@ -219,11 +272,12 @@ def _edit_faults(action: object) -> list[Fault]:
     if not isinstance(action, Mapping):
         return [Fault("/edited_action", 'is missing: {"name": …, "args": {…}}')]
     faults = [
-        Fault(f"/edited_action/{name}", "is not known here")
+        Fault("/edited_action" + pointer([_shown(name)]), "is not known here")
         for name in action
         if name not in ("name", "args")
     ]
-    if action.get("name") is not None and not isinstance(action["name"], str):
+    faults.extend(_text_faults("/edited_action/name", action.get("name")))
+    if action.get("name") == "":
         faults.append(Fault("/edited_action/name", "must be the name of a tool"))
     if not isinstance(action.get("args"), Mapping | str):
         faults.append(Fault("/edited_action/args", "must be an object, all arguments of the call"))
@@ -233,6 +287,18 @@ def _edit_faults(action: object) -> list[Fault]:
     except InvalidArgumentsError as error:
         faults.append(Fault("/edited_action/args", str(error)))
     return faults
+
+
+def _text_faults(place: str, value: object) -> list[Fault]:
+    """Find what no database keeps as text: anything else, a null character, half of a surrogate pair."""
+    if value is None or (isinstance(value, str) and _shown(value) == value and "\0" not in value):
+        return []
+    return [Fault(place, "must be a text, without null characters and halves of surrogate pairs")]
+
+
+def _shown(name: object) -> str:
+    """Return any key of what was sent as text that can be shown."""
+    return str(name).encode(errors="replace").decode()
 
 
 def _argument_text(args: Mapping[str, Any] | str) -> str:

@@ -11,7 +11,8 @@ Between take and keep the outcome is unknown. Whoever finds a call there without
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 from weakref import WeakValueDictionary
 
 from clearance.errors import CallUncertainError, StoreError
@@ -19,9 +20,10 @@ from clearance.keeping import conclude, keep
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Refused, Taken, Underway, outcome_of
 from clearance.outcome import FINAL, CallState, Outcome
-from clearance.results import Result, read_result
+from clearance.results import Result, read_error, read_result
 from clearance.run import Run
-from clearance.store import calls
+from clearance.store import calls, runs
+from clearance.store.calls import LedgerRow
 from clearance.store.database import retrying
 from clearance.taking import resume, take, take_again
 from clearance.toolcall import Tool, ToolCall, parse_arguments
@@ -66,21 +68,22 @@ class Execution:
     ) -> list[Outcome | AskAgain]:
         """Run the calls of one AI message, and return what became of each, in their order.
 
-        Calls whose tool allows it run side by side, the others one by one after them. A call that ended
-        before gives its kept outcome; one without a clearance that fits is not run. Raises
+        Calls whose tool allows it run side by side; when they have ended, the others one by one. A call that
+        ended before gives its kept outcome; one without a clearance that fits is not run. Raises
         `FenceLostError` when the thread was taken over, `StoreError` when the database stays away.
         """
         context = _Context(run, message, tools, fence)
-        begun: dict[str, Outcome | AskAgain | Started] = {}
+        together = [call for call in proposed if tools[call.tool].parallel]
+        begun = {call.key: self._begin(call, context) for call in together}
+        ended = {key: self._finish(started, fence=fence) for key, started in begun.items()}
         for call in proposed:
-            if tools[call.tool].parallel:
-                begun[call.key] = self._begin(call, context)
-        for call in proposed:
-            if call.key not in begun:
-                begun[call.key] = self._finish(self._begin(call, context))
-        return [self._finish(begun[call.key]) for call in proposed]
+            if call.key not in ended:
+                ended[call.key] = self._finish(self._begin(call, context), fence=fence)
+        return [ended[call.key] for call in proposed]
 
-    def execute_again(self, key: str, *, tools: Mapping[str, Tool]) -> Outcome | None:
+    def execute_again(
+        self, key: str, *, tools: Mapping[str, Tool], fence: int | None = None
+    ) -> Outcome | None:
         """Run an uncertain call once more, as a person cleared; None when it is not to be run now."""
         with self._alone(key):
             taken = retrying(lambda: take_again(self._ledger, key, tools=tools))
@@ -88,7 +91,22 @@ class Execution:
                 return None
             at("taken")
             started = self._start(taken)
-        return self._wait(started)
+        return self._wait(started, fence=fence)
+
+    def recover(self, lost: Sequence[LedgerRow], *, tools: Mapping[str, Tool], fence: int) -> None:
+        """Bring calls to their end that an earlier segment started, and that no turn comes back to."""
+        for row in lost:
+            with self._ledger.database.read() as tx:
+                run = runs.run(tx, row.run_id)
+            tool = tools.get(row.tool) or Tool(row.tool, {}, _is_gone)
+            if not run.is_open and row.attempt == 1:
+                # Its turn was ended by somebody: what it started is looked after, and nothing run anew.
+                tool = replace(tool, idempotent=False, verify=None)
+            taken = Taken(row.key, row.attempt, run.id, run.thread_id, tool, row.arguments)
+            found = Underway(taken, row.worker, superseded=True, overdue=False)
+            met = self._meet(found, _Context(run, 0, tools, fence))
+            if isinstance(met, Started):
+                self._wait(met, fence=fence)
 
     def ended(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Return the outcomes of those calls that have one, uncertain ones too; nothing is run."""
@@ -147,7 +165,7 @@ class Execution:
             if here is None and lost:
                 return self._recover(other.taken, context)
         if here is not None:
-            return self._wait(here)
+            return self._wait(here, fence=context.fence)
         # A caller in another process works on it; its thread row is nobody's to fence.
         threading.Event().wait(POLL)
         return None
@@ -169,7 +187,7 @@ class Execution:
             try:
                 value = tool.verify(parse_arguments(taken.arguments), taken.idempotency_key)
             except Exception:  # noqa: BLE001 - a check that fails has checked nothing
-                return retrying(lambda: conclude(self._ledger, taken))
+                return retrying(lambda: conclude(self._ledger, taken, fence=context.fence))
             if value is not None:
                 return retrying(lambda: keep(self._ledger, taken, read_result(value)))
             again = True
@@ -177,7 +195,7 @@ class Execution:
             resumed = retrying(lambda: resume(self._ledger, taken, fence=context.fence))
             if resumed is not None:
                 return self._start(resumed)
-        return retrying(lambda: conclude(self._ledger, taken))
+        return retrying(lambda: conclude(self._ledger, taken, fence=context.fence))
 
     def _start(self, taken: Taken) -> Started:
         started = Started(taken)
@@ -194,7 +212,7 @@ class Execution:
             result = _call(taken)
             at("tool-ran")
             if result is None:
-                started.outcome = retrying(lambda: conclude(self._ledger, taken))
+                started.outcome = retrying(lambda: conclude(self._ledger, taken, fence=None))
             else:
                 started.outcome = retrying(lambda: keep(self._ledger, taken, result))
             at("outcome-kept")
@@ -207,15 +225,16 @@ class Execution:
                 self._running.pop((taken.key, taken.attempt), None)
             started.ended.set()
 
-    def _finish(self, begun: Outcome | AskAgain | Started) -> Outcome | AskAgain:
-        return self._wait(begun) if isinstance(begun, Started) else begun
+    def _finish(self, begun: Outcome | AskAgain | Started, *, fence: int | None) -> Outcome | AskAgain:
+        return self._wait(begun, fence=fence) if isinstance(begun, Started) else begun
 
-    def _wait(self, started: Started) -> Outcome:
+    def _wait(self, started: Started, *, fence: int | None) -> Outcome:
         """Wait for a tool up to its time limit, and return how its call then stands."""
-        started.ended.wait(started.taken.tool.timeout)
+        until = started.since + started.taken.tool.timeout
+        started.ended.wait(max(0.0, until - time.monotonic()))
         if started.outcome is not None:
             return started.outcome
-        return retrying(lambda: conclude(self._ledger, started.taken))
+        return retrying(lambda: conclude(self._ledger, started.taken, fence=fence))
 
 
 @dataclass(frozen=True)
@@ -233,6 +252,10 @@ def _call(taken: Taken) -> Result | None:
     except CallUncertainError:
         return None
     except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends the tool and not the worker
-        name = type(error).__name__
-        return Result(ok=False, text=f"{name}: {error}" if str(error) else name)
+        return read_error(error)
     return read_result(value)
+
+
+def _is_gone(_arguments: dict[str, Any], _key: str) -> object:
+    """Stand in for a tool that this process does not have; it is never called."""
+    raise LookupError("this process does not have the tool")

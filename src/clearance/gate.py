@@ -24,7 +24,7 @@ from clearance.errors import (
 )
 from clearance.fingerprint import fingerprint
 from clearance.killpoints import at
-from clearance.people import Person, Role, has_role, requesting_party
+from clearance.people import Person, Role, has_role
 from clearance.policy import judge
 from clearance.program import Programs
 from clearance.review import Decision, Review, ReviewedCall, ReviewKind, ReviewStatus, closed
@@ -80,10 +80,12 @@ class Gate:
             now = self.database.now(tx)
             person = people.person(tx, by)
             check_open(before, version=version, now=now)
-            decisions = read_decisions(payload, before, by=by, now=now)
+            read = read_decisions(payload, before, by=by, now=now)
+            decisions = [replace(item, id=self._new_id()) for item in read]
             after = self._settled(tx, before, decisions, by=person, now=now, version=version)
-            ids = [self._new_id() for _ in decisions]
-            if not reviews.save(tx, before, after, ids=ids):
+            if after == before:
+                return before
+            if not reviews.save(tx, before, after):
                 raise ReviewConflictError(f"Review {review_id} was decided at this moment.", before)
             self._record_decided(tx, before, after, by=by, now=now)
             if after.status is ReviewStatus.SETTLED:
@@ -114,7 +116,7 @@ class Gate:
         with self.database.read() as tx:
             found = reviews.review(tx, review_id)
             person = people.person(tx, by)
-            party = requesting_party(found.requester, people.by_id(tx, [found.requester]))
+            party = people.party(tx, found.requester)
         if found.kind is ReviewKind.OUTCOME:
             raise ConflictError(
                 "What became of a call stays open until somebody answers it. Decide the review."
@@ -163,7 +165,7 @@ class Gate:
         version: int,
     ) -> Review:
         deciders = {item.by for call in before.calls for item in call.decisions}
-        known = people.by_id(tx, sorted({*deciders, by.id, before.requester}))
+        known = people.by_id(tx, sorted({*deciders, by.id}))
         return settle(
             before,
             decisions,
@@ -171,7 +173,7 @@ class Gate:
             now=now,
             version=version,
             mode=people.mode(tx),
-            party=requesting_party(before.requester, known),
+            party=people.party(tx, before.requester),
             people=known,
             revise=lambda call, tool, arguments: self._revise(
                 tx, before, call, tool=tool, arguments=arguments

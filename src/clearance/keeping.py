@@ -44,13 +44,14 @@ def keep(ledger: Ledger, taken: Taken, result: Result) -> Outcome:
         return _standing(tx, taken.key)
 
 
-def conclude(ledger: Ledger, taken: Taken) -> Outcome:
+def conclude(ledger: Ledger, taken: Taken, *, fence: int | None) -> Outcome:
     """Return how a call stands whose time is over: still without outcome, it is uncertain from now on.
 
-    A tool that only reads has had no effect to be uncertain about, so it has failed.
+    A tool that only reads has had no effect to be uncertain about, so it has failed. Raises `FenceLostError`
+    for a segment that was taken over: its successor may have started the same attempt anew.
     """
     with ledger.database.write() as tx:
-        runs.lock_thread(tx, taken.thread_id)
+        runs.check_fence(runs.lock_thread(tx, taken.thread_id), fence)
         now = ledger.database.now(tx)
         row = calls.row(tx, taken.key)
         if row is not None and row.state is CallState.STARTED and row.attempt == taken.attempt:

@@ -46,6 +46,7 @@ def _request(call: ReviewedCall) -> dict[str, Any]:
         "description": describe(call),
         "risk": call.verdict.risk.value,
         "flags": dict(call.verdict.flags),
+        "faults": list(call.verdict.faults),
         "revision": call.revision,
     }
 

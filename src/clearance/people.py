@@ -1,6 +1,5 @@
 """People: who is who, and who may decide what."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -52,7 +51,10 @@ def has_role(person: Person, role: Role) -> bool:
 
 
 def refusal(person: Person, *, requester: str, mode: Mode, operators_only: bool = False) -> str | None:
-    """Return why this person may not decide what `requester` asked for, or None when they may."""
+    """Return why this person may not decide what `requester` asked for, or None when they may.
+
+    `requester` is the whole party's person: of an agent that asked, whom it acts for in the end.
+    """
     needed = Role.OPERATOR if operators_only else Role.REVIEWER
     if person.kind is Kind.AGENT:
         return "Agents propose; only people decide."
@@ -68,9 +70,3 @@ def refusal(person: Person, *, requester: str, mode: Mode, operators_only: bool 
 def counts_for(person: Person, threshold: Threshold) -> bool:
     """Whether this person's decision counts for the threshold: everybody's, or a member's of its group."""
     return threshold.group is None or threshold.group in person.groups
-
-
-def requesting_party(requester: str, people: Mapping[str, Person]) -> str:
-    """Return the person who stands behind a requester: itself, or whom an agent acts for."""
-    person = people.get(requester)
-    return person.behind if person is not None and person.behind else requester

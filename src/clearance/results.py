@@ -26,7 +26,10 @@ class Bounded:
 
 
 def read_result(value: object) -> Result:
-    """Return any value of a tool as text: text as it is, None as a word, the rest as JSON where it can be."""
+    """Return any value of a tool as text: text as it is, None as a word, the rest as JSON where it can be.
+
+    Raises nothing: a tool that ended has ended, whatever its value makes of being looked at.
+    """
     if isinstance(value, Result):
         return value
     if value is None:
@@ -37,16 +40,30 @@ def read_result(value: object) -> Result:
         return Result(ok=True, text=value.decode(errors="replace") or "(empty)")
     try:
         return Result(ok=True, text=json.dumps(value, ensure_ascii=False, default=str))
-    except (TypeError, ValueError, RecursionError):
-        return Result(ok=True, text=str(value))
+    except BaseException:  # noqa: BLE001 - `default` runs the value's own code
+        return Result(ok=True, text=_written(value))
+
+
+def read_error(error: BaseException) -> Result:
+    """Return what a tool raised as its result: the sort of error and its message. Raises nothing."""
+    name = type(error).__name__
+    message = _written(error)
+    return Result(ok=False, text=f"{name}: {message}" if message else name)
+
+
+def _written(value: object) -> str:
+    try:
+        return str(value)
+    except BaseException:  # noqa: BLE001 - the value's own code
+        return f"(a {type(value).__name__} that cannot be written as text)"
 
 
 def bound(text: str, *, artifact: str) -> Bounded:
     """Cut a result to what the model gets: its head and its tail, and how much is missing between.
 
-    Lone surrogates become `?`: they are no text, and neither database nor provider takes them.
+    Lone surrogates and null characters become `?`: not every database and provider takes them as text.
     """
-    data = text.encode(errors="replace")
+    data = text.replace("\0", "?").encode(errors="replace")
     if len(data) <= MODEL_LIMIT:
         return Bounded(text=data.decode(), whole=None)
     head, tail = data[: MODEL_LIMIT * 3 // 4], data[-MODEL_LIMIT // 4 + 512 :]

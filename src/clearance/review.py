@@ -124,12 +124,12 @@ def tally(call: ReviewedCall, people: Mapping[str, Person]) -> Answer:
     as long as that person is known and not disabled. Any threshold's rejections reject; a person's own
     result needs as many who gave one; approval needs every threshold. An edit approves its own revision.
     """
-    latest = _latest(call)
-    if _reached(call.verdict.who, latest, people, wanted=DecisionType.REJECT):
+    said = latest(call)
+    if _reached(call.verdict.who, said, people, wanted=DecisionType.REJECT):
         return Answer.REJECTED
-    if _reached(call.verdict.who, latest, people, wanted=DecisionType.RESPOND):
+    if _reached(call.verdict.who, said, people, wanted=DecisionType.RESPOND):
         return Answer.RESPONDED
-    approvers = _said(latest, people, DecisionType.APPROVE, DecisionType.EDIT)
+    approvers = _said(said, people, DecisionType.APPROVE, DecisionType.EDIT)
     if all(_count(approvers, threshold) >= threshold.approve for threshold in call.verdict.who):
         return Answer.APPROVED
     return Answer.WAITING
@@ -137,20 +137,29 @@ def tally(call: ReviewedCall, people: Mapping[str, Person]) -> Answer:
 
 def standing(call: ReviewedCall, people: Mapping[str, Person]) -> tuple[tuple[Threshold, int], ...]:
     """Return for each threshold how many approvals count for it so far."""
-    approvers = _said(_latest(call), people, DecisionType.APPROVE, DecisionType.EDIT)
+    approvers = _said(latest(call), people, DecisionType.APPROVE, DecisionType.EDIT)
     return tuple((threshold, _count(approvers, threshold)) for threshold in call.verdict.who)
+
+
+def latest(call: ReviewedCall) -> dict[str, Decision]:
+    """Return each person's last decision on the present revision, by the person's id."""
+    said: dict[str, Decision] = {}
+    for item in sorted(call.decisions, key=lambda item: (item.at, item.id)):
+        if item.revision == call.revision:
+            said[item.by] = item
+    return said
 
 
 def response(call: ReviewedCall) -> str:
     """Return the result that a person gave in the tool's place: the latest one."""
-    given = [item for item in call.decisions if item.type is DecisionType.RESPOND]
+    given = [item for item in latest(call).values() if item.type is DecisionType.RESPOND]
     return max(given, key=lambda item: (item.at, item.by)).message if given else ""
 
 
 def refusal_reasons(call: ReviewedCall) -> str:
-    """Return what people wrote when they rejected the call."""
-    said = [item.message for item in call.decisions if item.type is DecisionType.REJECT and item.message]
-    return " / ".join(said)
+    """Return what people wrote when they rejected the call, in the order in which they did."""
+    said = [item for item in latest(call).values() if item.type is DecisionType.REJECT and item.message]
+    return " / ".join(item.message for item in sorted(said, key=lambda item: (item.at, item.by)))
 
 
 def closed(review: Review, status: ReviewStatus, *, now: datetime, reason: str) -> Review:
@@ -164,33 +173,24 @@ def closed(review: Review, status: ReviewStatus, *, now: datetime, reason: str) 
     )
 
 
-def _latest(call: ReviewedCall) -> dict[str, Decision]:
-    """Each person's last decision on the present revision."""
-    latest: dict[str, Decision] = {}
-    for item in sorted(call.decisions, key=lambda item: (item.at, item.id)):
-        if item.revision == call.revision:
-            latest[item.by] = item
-    return latest
-
-
-def _said(latest: Mapping[str, Decision], people: Mapping[str, Person], *types: DecisionType) -> list[Person]:
+def _said(said: Mapping[str, Decision], people: Mapping[str, Person], *types: DecisionType) -> list[Person]:
     return [
         people[by]
-        for by, item in latest.items()
+        for by, item in said.items()
         if item.type in types and by in people and not people[by].disabled
     ]
 
 
 def _reached(
     who: Iterable[Threshold],
-    latest: Mapping[str, Decision],
+    said: Mapping[str, Decision],
     people: Mapping[str, Person],
     *,
     wanted: DecisionType,
 ) -> bool:
     """Whether any threshold has the refusals it needs; a result in the tool's place needs as many."""
-    said = _said(latest, people, wanted)
-    return any(_count(said, threshold) >= threshold.reject for threshold in who)
+    found = _said(said, people, wanted)
+    return any(_count(found, threshold) >= threshold.reject for threshold in who)
 
 
 def _count(said: Iterable[Person], threshold: Threshold) -> int:

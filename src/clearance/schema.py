@@ -157,7 +157,7 @@ def _read(error: Any) -> list[Fault]:
     match error.validator:
         case "required":
             missing = [name for name in error.validator_value if name not in error.instance]
-            return [Fault(_pointer([*path, name]), _RULES["required"]) for name in missing]
+            return [Fault(pointer([*path, name]), _RULES["required"]) for name in missing]
         case "additionalProperties":
             known = error.schema.get("properties", {})
             patterns = error.schema.get("patternProperties", {})
@@ -166,12 +166,12 @@ def _read(error: Any) -> list[Fault]:
                 for name in error.instance
                 if name not in known and not any(re.search(pattern, name) for pattern in patterns)
             ]
-            return [Fault(_pointer([*path, name]), _RULES["additionalProperties"]) for name in unknown]
+            return [Fault(pointer([*path, name]), _RULES["additionalProperties"]) for name in unknown]
         case None:
-            return [Fault(_pointer(path), "is not allowed here")]
+            return [Fault(pointer(path), "is not allowed here")]
         case rule:
             sentence = _RULES.get(rule, f"breaks the rule {rule} of the schema")
-            return [Fault(_pointer(path), sentence.format(expected=_expected(error.validator_value)))]
+            return [Fault(pointer(path), sentence.format(expected=_expected(error.validator_value)))]
 
 
 def _expected(value: object) -> str:
@@ -180,6 +180,6 @@ def _expected(value: object) -> str:
     return value if isinstance(value, str) else canonical(value)
 
 
-def _pointer(path: list[str]) -> str:
+def pointer(path: list[str]) -> str:
     """Return the JSON pointer (RFC 6901) of a path."""
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in path)

@@ -53,14 +53,21 @@ def close_calls(tx: Connection, before: Review, after: Review, *, now: datetime,
     """End the waiting calls of a review that closed without a settlement, and let its run go on."""
     facts = {"reason": after.reason, "calls": [call.key for call in before.waiting]}
     audit.write(tx, _CLOSED[after.status], after.id, actor=by, now=now, facts=facts)
-    for call in before.calls:
-        if after.status is ReviewStatus.EXPIRED:
-            text = words.expired(call.tool)
-        else:
-            text = words.withdrawn(call.tool, reason=after.reason or "")
-        if before.kind is not ReviewKind.OUTCOME:
-            _end(tx, after, call, to=CallState.REJECTED, text=text, now=now, by=by)
+    for call in before.calls if before.kind is not ReviewKind.OUTCOME else ():
+        to, text = CallState.REJECTED, _closing_words(call, after)
+        if call.state is Answer.RESPONDED:
+            to, text = CallState.RESPONDED, response(call)
+        _end(tx, after, call, to=to, text=text, now=now, by=by)
     _go_on(tx, before, wake=wake)
+
+
+def _closing_words(call: ReviewedCall, review: Review) -> str:
+    """Say why a call of a closed review does not run: what people decided about it alone comes first."""
+    if call.state is Answer.REJECTED:
+        return words.rejected(call)
+    if review.status is ReviewStatus.EXPIRED:
+        return words.expired(call.tool)
+    return words.withdrawn(call.tool, reason=review.reason or "")
 
 
 def invalidate(tx: Connection, before: Review, after: Review, *, now: datetime, by: str) -> None:

@@ -12,16 +12,17 @@ from typing import Any
 from sqlalchemy import Connection
 
 from clearance import outcome as words
+from clearance import uncertainty
 from clearance.asking import SYSTEM, refuse, standing_call
 from clearance.audit import AuditKind
 from clearance.fingerprint import fingerprint
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Refused, Taken, Underway, due, outcome_of
 from clearance.outcome import FINAL, CallState, Outcome
-from clearance.people import Person, refusal, requesting_party
+from clearance.people import Person, refusal
 from clearance.policy import Effect, Verdict, judge
-from clearance.review import Answer, Review, ReviewedCall, tally
-from clearance.run import Run
+from clearance.review import Answer, Review, ReviewedCall, ReviewKind, tally
+from clearance.run import Run, RunState
 from clearance.schema import with_defaults
 from clearance.store import audit, calls, people, policies, reviews, runs
 from clearance.store.calls import LedgerRow
@@ -49,6 +50,11 @@ def take(
         rounds = reviews.of_message(tx, run.id, message)
         standing = standing_call(rounds, call, tools=tools)
         starts = _Start(ledger, tx, run, now=now, fence=fence or 0)
+        ended = runs.run(tx, run.id)
+        if ended.state is RunState.CANCELLED:
+            return starts.refused(
+                call, to=CallState.REJECTED, text=words.withdrawn(call.tool, reason=ended.reason or "")
+            )
         if standing is None:
             found = starts.allowed(call, tool=tools[call.tool])
         else:
@@ -58,7 +64,10 @@ def take(
 
 
 def take_again(ledger: Ledger, key: str, *, tools: Mapping[str, Tool]) -> Taken | None:
-    """Start the second attempt at an uncertain call, for which a person gave a new clearance."""
+    """Start the second attempt at an uncertain call, for which a person gave a new clearance.
+
+    None: there is none, or it does not stand any more; then people are asked again what became of the call.
+    """
     with ledger.database.write() as tx:
         row = calls.row(tx, key)
         tool = tools.get(row.tool) if row is not None else None
@@ -66,21 +75,15 @@ def take_again(ledger: Ledger, key: str, *, tools: Mapping[str, Tool]) -> Taken 
             return None
         run = runs.run(tx, row.run_id)
         thread = runs.lock_thread(tx, run.thread_id)
-        now = ledger.database.now(tx)
-        attempt = row.attempt + 1
-        used = calls.use(tx, key, attempt=attempt, fingerprint=row.fingerprint, now=now)
-        if used is None or not calls.move(
-            tx,
-            key,
-            attempt=row.attempt,
-            frm=(CallState.UNCERTAIN,),
-            to=CallState.STARTED,
-            values={**_started(ledger, tool, now=now), "attempt": attempt, "fence": thread.fence},
-        ):
+        asked = reviews.of_call(tx, key, kind=ReviewKind.OUTCOME)
+        call = asked[-1].call(key) if asked else None
+        if call is None or call.state is not Answer.APPROVED or row.state is not CallState.UNCERTAIN:
             return None
-        record_started(tx, key, ledger=ledger, now=now, facts={"attempt": attempt, "clearance": used.id})
+        now = ledger.database.now(tx)
+        starts = _Start(ledger, tx, run, now=now, fence=thread.fence)
+        found = starts.again(call, row=row, tool=tool, review=asked[-1])
         at("in-take-again")
-        return Taken(key, attempt, run.id, run.thread_id, tool, row.arguments)
+        return found
 
 
 def resume(ledger: Ledger, taken: Taken, *, fence: int | None) -> Taken | None:
@@ -123,7 +126,7 @@ class _Start:
         if verdict.effect is Effect.HOLD:
             return Refused()
         if verdict.effect is Effect.DENY:
-            return self._block(call)
+            return self.refused(call, to=CallState.BLOCKED, text=words.blocked(call.tool))
         row = LedgerRow(
             key=call.key,
             run_id=self.run.id,
@@ -149,7 +152,7 @@ class _Start:
         plain = ToolCall(key=call.key, tool=call.tool, arguments=call.arguments)
         verdict = self._judge(call.tool, call.arguments, tool=tool)
         if verdict.effect is Effect.DENY:
-            return self._block(plain)
+            return self.refused(plain, to=CallState.BLOCKED, text=words.blocked(call.tool))
         if verdict.effect is Effect.HOLD and not self._still_approved(call, verdict, review):
             return self._ask_again(call, review, reason="What was decided is not enough any more.")
         exact = fingerprint(plain, run=self.run.id, schema=tool.schema, salt=call.salt)
@@ -174,8 +177,8 @@ class _Start:
 
     def _still_approved(self, call: ReviewedCall, verdict: Verdict, review: Review) -> bool:
         """Whether the recorded decisions, of people who may still decide, meet today's thresholds."""
-        known = people.by_id(self.tx, [item.by for item in call.decisions] + [review.requester])
-        party = requesting_party(review.requester, known)
+        known = people.by_id(self.tx, [item.by for item in call.decisions])
+        party = people.party(self.tx, review.requester)
         mode = people.mode(self.tx)
         entitled: dict[str, Person] = {
             name: person
@@ -191,12 +194,35 @@ class _Start:
         audit.write(self.tx, AuditKind.CLEARANCE_VOIDED, call.key, actor=SYSTEM, now=self.now, facts=facts)
         return Refused()
 
-    def _block(self, call: ToolCall) -> Outcome:
-        text = words.blocked(call.tool)
-        refuse(self.tx, call, run_id=self.run.id, to=CallState.BLOCKED, text=text, now=self.now)
+    def again(self, call: ReviewedCall, *, row: LedgerRow, tool: Tool, review: Review) -> Taken | None:
+        """Start an uncertain call once more, if what was said about it still clears that."""
+        plain = ToolCall(key=call.key, tool=call.tool, arguments=call.arguments)
+        verdict = self._judge(call.tool, call.arguments, tool=tool)
+        exact = fingerprint(plain, run=self.run.id, schema=tool.schema, salt=call.salt)
+        stands = verdict.effect is Effect.ALLOW or (
+            verdict.effect is Effect.HOLD and self._still_approved(call, verdict, review)
+        )
+        attempt = row.attempt + 1
+        used = (
+            calls.use(self.tx, call.key, attempt=attempt, fingerprint=exact, now=self.now) if stands else None
+        )
+        if used is None:
+            self._ask_again(call, review, reason="What was decided does not clear the call any more.")
+            uncertainty.ask_again(self.tx, row, run=self.run, now=self.now)
+            return None
+        values = {**_started(self.ledger, tool, now=self.now), "attempt": attempt, "fence": self.fence}
+        frm = (CallState.UNCERTAIN,)
+        calls.move(self.tx, call.key, attempt=row.attempt, frm=frm, to=CallState.STARTED, values=values)
+        facts = {"attempt": attempt, "clearance": used.id, "fingerprint": exact, "policy": verdict.policy}
+        record_started(self.tx, call.key, ledger=self.ledger, now=self.now, facts=facts)
+        return Taken(call.key, attempt, self.run.id, self.run.thread_id, tool, row.arguments)
+
+    def refused(self, call: ToolCall, *, to: CallState, text: str) -> Outcome:
+        """Give a call that will not run its final state, and return it."""
+        refuse(self.tx, call, run_id=self.run.id, to=to, text=text, now=self.now)
         row = calls.row(self.tx, call.key)
         if row is None:
-            raise LookupError(f"blocked call {call.key} is not in the ledger")
+            raise LookupError(f"refused call {call.key} is not in the ledger")
         return outcome_of(row)
 
     def _taken(self, key: str, *, tool: Tool, arguments: str) -> Taken:

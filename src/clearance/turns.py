@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError
+from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError, InvalidInputError
 from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.outcome import FINAL, CallState, withdrawn
@@ -23,11 +23,11 @@ MAX_MESSAGE = 1024 * 1024
 def start(ledger: Ledger, thread_id: str, text: str, *, run_id: str, program: str, by: str) -> Run:
     """Start a run for a person's message; a worker takes it from there.
 
-    Raises `EmptyMessageError`; `ThreadBusyError` while an earlier message is worked on and
-    `ReviewPendingError` while one waits for people. A message never decides anything.
+    Raises `EmptyMessageError`, and `InvalidInputError` for a text that cannot be kept; `ThreadBusyError`
+    while an earlier message is worked on, and `ReviewPendingError` while one waits for people. A message
+    never decides anything.
     """
-    if not text.strip():
-        raise EmptyMessageError
+    check_message(text)
     with ledger.database.write() as tx:
         now = ledger.database.now(tx)
         thread = runs.ensure_thread(tx, thread_id, program=program, now=now)
@@ -51,6 +51,16 @@ def start(ledger: Ledger, thread_id: str, text: str, *, run_id: str, program: st
         ledger.wake(tx, thread_id)
         at("in-start")
         return run
+
+
+def check_message(text: str) -> None:
+    """Refuse a message without text, or one that no database keeps as it is."""
+    if not text.strip():
+        raise EmptyMessageError
+    if len(text.encode(errors="replace")) > MAX_MESSAGE:
+        raise InvalidInputError(f"The message is larger than {MAX_MESSAGE} bytes. Send a shorter one.")
+    if "\0" in text or text.encode(errors="replace").decode() != text:
+        raise InvalidInputError("The message holds a null character or half of a surrogate pair.")
 
 
 def start_by_caller(ledger: Ledger, run: Run) -> Run:
@@ -132,11 +142,10 @@ def fail(ledger: Ledger, claimed: Claim, *, reason: str) -> None:
     with ledger.database.write() as tx:
         runs.release(tx, claimed)
         now = ledger.database.now(tx)
-        if claimed.run is not None and runs.end_run(
-            tx, claimed.run.id, RunState.FAILED, now=now, reason=reason
-        ):
-            actor = ledger.worker
-            audit.write(tx, AuditKind.RUN_FAILED, claimed.run.id, actor=actor, now=now)
+        if claimed.run is not None and runs.run(tx, claimed.run.id).is_open:
+            _take_back(ledger, tx, claimed.run, now=now, by=ledger.worker, reason=f"the run failed: {reason}")
+            runs.end_run(tx, claimed.run.id, RunState.FAILED, now=now, reason=reason)
+            audit.write(tx, AuditKind.RUN_FAILED, claimed.run.id, actor=ledger.worker, now=now)
         at("in-fail")
 
 
@@ -164,6 +173,13 @@ def cancel(ledger: Ledger, run_id: str, *, by: str, reason: str) -> Run:
 
 
 def _cancel(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:
+    _take_back(ledger, tx, run, now=now, by=by, reason=reason)
+    runs.end_run(tx, run.id, RunState.CANCELLED, now=now, reason=reason)
+    audit.write(tx, AuditKind.RUN_CANCELLED, run.id, actor=by, now=now)
+
+
+def _take_back(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:
+    """Withdraw what a run waits for, and what was cleared for it and has not started."""
     waiting = reviews.pending(tx, run.thread_id)
     if waiting is not None and waiting.run_id == run.id:
         after = closed(waiting, ReviewStatus.WITHDRAWN, now=now, reason=reason)
@@ -175,5 +191,3 @@ def _cancel(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str,
         if calls.move(tx, row.key, attempt=1, frm=cleared, to=CallState.REJECTED, values=values):
             calls.void(tx, row.key)
             audit.write(tx, AuditKind.CALL_REJECTED, row.key, actor=by, now=now)
-    runs.end_run(tx, run.id, RunState.CANCELLED, now=now, reason=reason)
-    audit.write(tx, AuditKind.RUN_CANCELLED, run.id, actor=by, now=now)

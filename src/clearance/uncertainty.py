@@ -36,14 +36,25 @@ def make_uncertain(tx: Connection, row: LedgerRow, *, run: Run, actor: str, now:
     if not calls.move(tx, row.key, attempt=row.attempt, frm=started, to=CallState.UNCERTAIN, values=values):
         return
     audit.write(tx, AuditKind.CALL_UNCERTAIN, row.key, actor=actor, now=now, facts={"attempt": row.attempt})
+    _ask(tx, call, run=run, attempt=row.attempt, now=now)
+
+
+def ask_again(tx: Connection, row: LedgerRow, *, run: Run, now: datetime) -> None:
+    """Ask once more what became of an uncertain call, because the answer to it does not stand any more."""
+    _ask(tx, _questioned(tx, row, run=run), run=run, attempt=row.attempt, now=now)
+
+
+def _ask(tx: Connection, call: ReviewedCall, *, run: Run, attempt: int, now: datetime) -> None:
+    asked = [each for each in reviews.of_call(tx, call.key, kind=ReviewKind.OUTCOME) if each.round == attempt]
+    again = f"/{len(asked) + 1}" if asked else ""
     review = Review(
-        id=f"{row.key}/outcome/{row.attempt}",
+        id=f"{call.key}/outcome/{attempt}{again}",
         run_id=run.id,
         thread_id=run.thread_id,
         program=run.program,
         kind=ReviewKind.OUTCOME,
         message=0,
-        round=row.attempt,
+        round=attempt,
         status=ReviewStatus.PENDING,
         version=1,
         requester=run.requester,

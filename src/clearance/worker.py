@@ -100,10 +100,13 @@ class Worker:
     def _run_cleared_again(self, claimed: Claim) -> None:
         """Run uncertain calls of the thread for which a person said: it did not happen, run it."""
         program = self.ledger.programs.get(claimed.program)
+        tools = program.tools if program is not None else {}
         with self.ledger.database.read() as tx:
+            lost = calls.abandoned(tx, claimed.thread_id, fence=claimed.fence)
             keys = calls.open_second_attempts(tx, claimed.thread_id)
-        for key in keys if program is not None else []:
-            self.execution.execute_again(key, tools=program.tools if program else {})
+        self.execution.recover(lost, tools=tools, fence=claimed.fence)
+        for key in keys:
+            self.execution.execute_again(key, tools=tools, fence=claimed.fence)
 
     def _deliver(self) -> None:
         self.engine.work(self.advance, programs=self.ledger.programs.advanced_here)

@@ -46,7 +46,6 @@ class Clearance:
 
     def register(self, program: Program) -> None:
         """Make a program known here, and its tools and policy in the workspace."""
-        self.programs.register(program)
         with self.database.write() as tx:
             now = self.database.now(tx)
             policies.register_tools(tx, program.name, program.tools.values())
@@ -54,6 +53,7 @@ class Clearance:
                 facts = {"program": program.name, "version": program.policy.version}
                 kind = AuditKind.POLICY_ACTIVATED
                 audit.write(tx, kind, program.name, actor=self.person, now=now, facts=facts)
+        self.programs.register(program)
 
     def run(self, run_id: str) -> AbstractContextManager[None]:
         """Make the calls of cleared functions inside the `with` statement the calls of one run.

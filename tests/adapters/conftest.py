@@ -1,4 +1,4 @@
-"""What the tests of LangGraph's savers can ask for."""
+"""What the tests of LangGraph's savers and of cleared functions can ask for."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -9,9 +9,11 @@ import psycopg
 import pytest
 from sqlalchemy import insert, make_url, update
 
+import clearance
 from clearance.adapters.checkpoints import FencedSaver, open_checkpointer
 from clearance.store.database import Database
 from clearance.store.tables import threads
+from clearance.workspace import Clearance
 
 Opener = Callable[[], FencedSaver]
 
@@ -76,3 +78,16 @@ def rows(migrated_database_url: str) -> Callable[[], dict[str, list[tuple[Any, .
             return {t: postgres.execute(f"SELECT * FROM {t}".encode()).fetchall() for t in tables}
 
     return read
+
+
+@pytest.fixture
+def workspace(migrated_database_url: str, tmp_path: Path) -> Iterator[Clearance]:
+    """A workspace without a worker, on each kind of database; functions find it as the one opened last."""
+    with clearance.open(migrated_database_url, home=tmp_path, person="ann", worker=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def paid() -> list[Any]:
+    """What the function of a test really did."""
+    return []

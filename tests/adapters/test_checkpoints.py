@@ -10,13 +10,19 @@ import psycopg
 import pytest
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
+from langgraph.checkpoint.sqlite import SqliteSaver
 from sqlalchemy import make_url
 
-from clearance.adapters.checkpoints import FencedSaver, open_checkpointer
+from clearance.adapters.checkpoints import FencedSaver, of_thread, open_checkpointer
 from clearance.errors import FenceLostError, StoreError
 from tests.adapters.reviewing import Agent, at
 
 Opener = Callable[[], FencedSaver]
+
+
+def _plain(url: str) -> str:
+    return make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+
 
 # --- fences ---
 
@@ -125,6 +131,35 @@ def test_a_takeover_of_one_thread_does_not_stop_another(opened: Opener, claim: C
         agent.send("a", "r1")
 
 
+def test_no_claim_comes_between_the_check_and_the_write(
+    opened: Opener, claim: Callable[[str], int], migrated_database_url: str
+) -> None:
+    mine, successor = opened(), opened()
+    mine.raise_fence("t", claim("t"))
+    with of_thread("t"), mine._tables():
+        if isinstance(successor, SqliteSaver):
+            successor.conn.execute("PRAGMA busy_timeout = 1")
+            with pytest.raises(StoreError, match="locked"):
+                successor.raise_fence("t", 2)
+        else:
+            with psycopg.connect(_plain(migrated_database_url)) as other:
+                other.execute("SET lock_timeout = 1")
+                with pytest.raises(psycopg.errors.LockNotAvailable):
+                    other.execute("UPDATE threads SET fence = fence + 1 WHERE id = 't'")
+
+
+def test_an_error_in_the_middle_leaves_everything_as_it_was(
+    saver: FencedSaver, rows: Callable[[], Any]
+) -> None:
+    Agent(saver).turn("t", "r1")
+    before = rows()
+    with pytest.raises(ZeroDivisionError), saver._tables() as tables:
+        tables.execute("DELETE FROM checkpoints WHERE thread_id = ?", ("t",))
+        raise ZeroDivisionError
+    assert rows() == before
+    saver.delete_superseded("t")
+
+
 # --- the databases ---
 
 
@@ -180,8 +215,7 @@ def test_a_lost_connection_is_an_error_of_the_store_and_the_next_call_connects_a
 ) -> None:
     url = new_postgres_database()
     saver = open_checkpointer(url)
-    plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-    with psycopg.connect(plain, autocommit=True) as admin:
+    with psycopg.connect(_plain(url), autocommit=True) as admin:
         admin.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
             "WHERE datname = current_database() AND pid <> pg_backend_pid()"

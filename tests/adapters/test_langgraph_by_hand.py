@@ -240,7 +240,7 @@ def test_catching_everything_around_the_interrupt_does_not_run_the_call(
     builder.add_node("tool_node", reviewed)
     builder.add_edge(START, "llm_call")
     builder.add_edge("llm_call", "human_review")
-    graph = builder.compile(checkpointer=InMemorySaver())
+    graph: Any = builder.compile(checkpointer=InMemorySaver())
     with pytest.raises(GraphRecursionError):
         graph.invoke({"messages": [HumanMessage("Pay", id="h")]}, {**CONFIG, "recursion_limit": 8})
     assert paid == []

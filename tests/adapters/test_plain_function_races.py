@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
@@ -11,27 +11,19 @@ import pytest
 
 import clearance
 from clearance import killpoints
-from clearance.assembly import Clearance
-from clearance.errors import CallUncertainError, ReviewPendingError
+from clearance.errors import CallUncertainError
 from clearance.policy import Policy
 from clearance.program import Program
 from clearance.review import ReviewKind
 from clearance.store import reviews
 from clearance.toolcall import Tool
+from clearance.workspace import Clearance
 from tests.adapters import refunds
+from tests.adapters.decided import decide, inbox, pending
 from tests.journeys.processes import PATIENCE, Processes, kill, server, until, was_killed
 
 THREADS = 24
 PROCESSES = 4
-
-Start = Callable[..., Processes]
-
-
-@pytest.fixture
-def workspace(migrated_database_url: str, tmp_path: Path) -> Iterator[Clearance]:
-    """A workspace without a worker, on each kind of database."""
-    with clearance.open(migrated_database_url, home=tmp_path, person="ann", worker=False) as opened:
-        yield opened
 
 
 @pytest.fixture
@@ -56,16 +48,8 @@ def processes(fork_server: ForkServerContext, tmp_path: Path) -> Iterator[Proces
     print(log.read_text() if log.exists() else "")
 
 
-def _approve(workspace: Clearance, review_id: str) -> None:
-    with workspace.database.read() as tx:
-        version = reviews.review(tx, review_id).version
-    workspace.gate.decide(review_id, [{"type": "approve"}], by="ann", version=version)
-
-
 def _clear(workspace: Clearance, function: str, *, book: Path) -> None:
-    with pytest.raises(ReviewPendingError):
-        refunds.FUNCTIONS[function](1, str(book))
-    _approve(workspace, f"{function}-1/1/1")
+    decide(workspace, pending(lambda: refunds.FUNCTIONS[function](1, str(book))))
 
 
 def _said(book: Path, *, times: int) -> Counter[str]:
@@ -86,10 +70,9 @@ def test_threads_and_processes_that_call_at_once_ask_once_run_it_once_and_get_on
     book.with_suffix(".turn-0").touch()
     assert refunds.called("pay", order=1, book=book, threads=THREADS) == {"ReviewPendingError": THREADS}
     assert _said(book, times=3 * PROCESSES) == {"ReviewPendingError": THREADS}
-    with workspace.database.read() as tx:
-        assert [review.id for review in reviews.inbox(tx)] == ["pay-1/1/1"]
+    assert inbox(workspace) == ["pay-1/1/1"]
 
-    _approve(workspace, "pay-1/1/1")
+    decide(workspace, "pay-1/1/1")
     book.with_suffix(".turn-1").touch()
     result = json.dumps({"order": 1, "entry": 1})
     assert refunds.called("pay", order=1, book=book, threads=THREADS) == {result: THREADS}
@@ -173,12 +156,15 @@ def test_a_call_whose_process_was_killed_is_uncertain_and_a_person_is_asked(
     assert refunds.entries(book) == ["began 1"]
 
 
-def test_an_idempotent_call_whose_process_was_killed_is_run_again_by_who_calls_again(
+def test_an_idempotent_call_whose_process_was_killed_is_run_again_by_one_of_those_who_call(
     workspace: Clearance, processes: Processes, migrated_database_url: str, tmp_path: Path, book: Path
 ) -> None:
     _die_inside(workspace, processes, migrated_database_url, tmp_path, function="post", book=book)
-    assert refunds.post(1, str(book)) == "posted"
-    assert refunds.post(1, str(book)) == "posted"
+    refunds.said_in(book).unlink()
+    for _ in range(PROCESSES):
+        processes.start(refunds.call_in_turns, migrated_database_url, tmp_path, "post", book, 6, 1)
+    assert refunds.called("post", order=1, book=book, threads=6) == {'"posted"': 6}
+    assert _said(book, times=2 * PROCESSES) == {'"posted"': 6 * PROCESSES}
     assert refunds.entries(book) == ["posted 1", "posted 1"]
 
 
@@ -188,7 +174,7 @@ def test_a_call_that_a_person_says_did_not_happen_runs_once_more_for_all_who_cal
     _die_inside(workspace, processes, migrated_database_url, tmp_path, function="hang", book=book)
     with pytest.raises(CallUncertainError) as raised:
         refunds.hang(1, str(book))
-    _approve(workspace, str(raised.value.review_id))
+    decide(workspace, str(raised.value.review_id))
     assert refunds.called("hang", order=1, book=book, threads=8) == {"CallUncertainError": 8}
     assert refunds.entries(book) == ["began 1", "began 1"]
 

@@ -37,7 +37,11 @@ def test_what_is_superseded_goes_and_the_state_stays(
     assert [message.id for message in agent.messages("t")] == [
         f"r{number}/{part}" for number in range(3) for part in ("in", "1", "tool", "2")
     ]
-    assert len(rows()["checkpoints"]) == 2
+    # The first message of a thread lies in its first checkpoint; each of the others is one row.
+    assert {table: len(found) for table, found in rows().items() if "blobs" not in table} == {
+        "checkpoints": 2,
+        next(table for table in rows() if "writes" in table): 11,
+    }
 
 
 def test_deleting_twice_changes_nothing_more(saver: FencedSaver, rows: Callable[[], Any]) -> None:
@@ -134,9 +138,12 @@ def test_parallel_writes_keep_their_order(saver: FencedSaver) -> None:
 def test_calls_of_subgraphs_go_when_they_have_ended_and_stay_while_they_wait(
     saver: FencedSaver, rows: Callable[[], Any]
 ) -> None:
+    begun: list[str] = []
     inner: StateGraph[Any, Any, Any, Any] = StateGraph(State)
+    inner.add_node("begin", lambda state: begun.append(state["run"]))
     inner.add_node("ask", lambda state: {"run": interrupt(state["run"])})
-    inner.add_edge(START, "ask")
+    inner.add_edge(START, "begin")
+    inner.add_edge("begin", "ask")
     outer: StateGraph[Any, Any, Any, Any] = StateGraph(State)
     outer.add_node("inner", inner.compile())
     outer.add_edge(START, "inner")
@@ -147,6 +154,7 @@ def test_calls_of_subgraphs_go_when_they_have_ended_and_stay_while_they_wait(
         assert program.invoke(Command(resume="yes"), at("t"), durability="sync")["run"] == "yes"
         saver.delete_superseded("t")
         assert {namespace for _, namespace, *_ in rows()["checkpoints"]} == {""}
+    assert begun == ["question 0", "question 1"]
 
 
 def _stored(rows: dict[str, list[tuple[Any, ...]]]) -> int:

@@ -83,7 +83,7 @@ def _exit_codes() -> dict[int, set[str]]:
 
 
 def test_every_exit_code_and_error_word_is_documented() -> None:
-    rows = re.findall(r"\n\| (\d+) \| ([^|]*) \|", PAGE)
+    rows = re.findall(r"\n\| (\d+) \|([^|]*)\|", PAGE)
     assert {int(code): set(re.findall(r"`(\w+)`", words)) for code, words in rows} == _exit_codes()
 
 

@@ -8,7 +8,7 @@ fence.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -142,14 +142,21 @@ def open_checkpointer(url: str, *, folder: Path | None = None) -> FencedSaver:
 
         file = (folder or Path(parsed.database or "").parent) / FILE_NAME
         saver = FencedSqliteSaver(file)
-        retrying(saver.setup)
-        return saver
+        return _made_ready(saver, saver.setup)
     from clearance.adapters.checkpoints_postgres import FencedPostgresSaver
 
     plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
     shared = FencedPostgresSaver(plain)
-    retrying(shared.setup)
-    return shared
+    return _made_ready(shared, shared.setup)
+
+
+def _made_ready(saver: FencedSaver, setup: Callable[[], None]) -> FencedSaver:
+    try:
+        retrying(setup)
+    except BaseException:
+        saver.close()
+        raise
+    return saver
 
 
 # --- for the two savers ---

@@ -12,7 +12,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from clearance.adapters.checkpoints import Fence, FencedSaver, strict, translated, writing
 from clearance.adapters.superseded import Saved, Tables, saved_as
 from clearance.killpoints import at
-from clearance.store.database import BUSY_TIMEOUT_MS
+from clearance.store.database import PATIENCE
 
 # Decodes a checkpoint's row, but none of the values in it: only their names are wanted.
 _NAMES = JsonPlusSerializer(__unpack_ext_hook__=lambda _code, _data: None)
@@ -25,7 +25,7 @@ class FencedSqliteSaver(FencedSaver, SqliteSaver):
         with translated(sqlite3.OperationalError):
             # Transactions are begun by name: sqlite3's own would take the write lock too late.
             connection = sqlite3.connect(
-                path, timeout=BUSY_TIMEOUT_MS / 1000, isolation_level=None, check_same_thread=False
+                path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
             )
             connection.execute("PRAGMA synchronous = FULL")
         super().__init__(connection, serde=strict())

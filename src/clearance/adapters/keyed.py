@@ -261,9 +261,16 @@ def json_result(value: object) -> Result:
     """
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
-    except Exception:  # noqa: BLE001 - a value that cannot be written down has still been returned
-        text = json.dumps(f"({type(value).__name__}, which cannot be kept as JSON)")
+    except BaseException:  # noqa: BLE001 - a value's own code may run here, and its function has ended
+        text = json.dumps(_text(value), ensure_ascii=False)
     size = len(text.encode(errors="replace"))
     if size > KEPT_LIMIT:
         text = json.dumps(f"(a result of {size} bytes, more than the {KEPT_LIMIT} that are kept)")
     return Result(ok=True, text=text)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except BaseException:  # noqa: BLE001 - as above
+        return f"({type(value).__name__}, which cannot be written down)"

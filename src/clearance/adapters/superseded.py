@@ -115,7 +115,7 @@ def delete_superseded(tables: Tables, thread_id: str) -> None:
         if ":" not in namespace:
             newest = _fold(tables, thread_id, namespace)
             head = head or newest
-        elif _called_from(tables, thread_id, namespace) < head:
+        elif (_called_from(tables, thread_id, namespace) or head) < head:
             _forget(tables, thread_id, namespace)
 
 
@@ -179,15 +179,16 @@ def _is_consumed(channel: str) -> bool:
     return channel in ("__start__", "__pregel_tasks") or channel.startswith("branch:")
 
 
-def _called_from(tables: Tables, thread_id: str, namespace: str) -> str:
-    """Return the root graph's checkpoint in which a subgraph was called."""
+def _called_from(tables: Tables, thread_id: str, namespace: str) -> str | None:
+    """Return the root graph's checkpoint in which a subgraph was called, where that is known."""
     [(metadata,)] = tables.execute(
         "SELECT metadata FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? "
         "ORDER BY checkpoint_id DESC LIMIT 1",
         (thread_id, namespace),
     )
     facts = metadata if isinstance(metadata, dict) else json.loads(metadata)
-    return str(facts["parents"][""])
+    root: str | None = (facts.get("parents") or {}).get("")
+    return root
 
 
 def _forget(tables: Tables, thread_id: str, namespace: str) -> None:

@@ -12,10 +12,9 @@ from typing import Annotated
 
 import typer
 
-from clearance.cli.failures import Commands
+from clearance.cli.commands import Commands
 from clearance.cli.options import Options
 
-# In the order in which the help lists them.
 FILES = ("demo", "chat", "worker", "reading", "deciding", "audit", "backup", "doctor")
 
 
@@ -52,16 +51,24 @@ def _globally(
     home: Annotated[
         Path | None,
         typer.Option(
-            "--home", "--workspace", help="The workspace folder. [CLEARANCE_HOME, else ./workspace]"
+            "--home",
+            "--workspace",
+            metavar="FOLDER",
+            help="The workspace folder. [CLEARANCE_HOME, else ./workspace]",
         ),
     ] = None,
     database: Annotated[
         str | None,
-        typer.Option(help="sqlite:///FILE or postgresql://… [CLEARANCE_DATABASE_URL, else in the workspace]"),
+        typer.Option(
+            metavar="URL",
+            help="sqlite:///FILE or postgresql://… [CLEARANCE_DATABASE_URL, else in the workspace]",
+        ),
     ] = None,
     person: Annotated[
         str | None,
-        typer.Option(help="Who you are here. [CLEARANCE_PERSON, else your name on this machine]"),
+        typer.Option(
+            metavar="NAME", help="Who you are here. [CLEARANCE_PERSON, else your name on this machine]"
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Answer in JSON, errors too; every command takes it as well.")

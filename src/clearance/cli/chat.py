@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clearance.cli.options import Json, Options, invocation, opened, options_of
+from clearance.cli.options import Json, Options, invocation, is_there, opened, options_of
 from clearance.cli.worker import Model
 from clearance.errors import ConflictError, RunFailedError
 
@@ -33,22 +33,24 @@ def chat(
     model: Model = None,
     as_json: Json = False,
 ) -> None:
-    """Talk with the bundled support agent; what it may not do by itself is asked about right here.
+    """Talk with the bundled support agent.
 
-    Each line of the input is a message. Ctrl-D ends the conversation; a review may be left for later.
+    Each line of the input is a message. What the agent may not do by itself is asked about right here, or
+    left for later. Ctrl-D ends the conversation.
     """
     if ctx.invoked_subcommand is not None:
         return
     options = options_of(ctx, as_json=as_json)
     from clearance.apps.chat.demo import remembered_model
-    from clearance.apps.chat.models import named_model
+    from clearance.apps.chat.models import check_model, named_model
     from clearance.settings import Settings
 
-    named = model or Settings.read().model
-    if named is not None:
-        named_model(named, None)
-    with opened(options, make=named is not None) as c:
-        name = named_model(named, None, remembered_model(c))
+    settings = Settings.read()
+    # Before a workspace is made for nothing: where there is none, none remembers a model either.
+    if model or settings.model or not is_there(options):
+        check_model(named_model(model, settings.model), base_url=settings.model_base_url)
+    with opened(options, make=True) as c:
+        name = named_model(model, settings.model, remembered_model(c))
         from clearance.assembly import new_id
         from clearance.cli.settling import know_policy
         from clearance.cli.waiting import working_for
@@ -137,10 +139,7 @@ class _Talk:
         """Return the next message, None at the end of the input."""
         from clearance.cli.inline import ask_line
 
-        if self._by_hand:
-            text = ask_line("\nyou > ")
-        else:
-            text = sys.stdin.readline() or None
+        text = ask_line("\nyou > ") if self._by_hand else sys.stdin.readline() or None
         return None if text is None or text.strip() in _ENDS else text.rstrip("\n")
 
     def take(self, turn: Any) -> bool:

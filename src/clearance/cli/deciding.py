@@ -15,7 +15,7 @@ ReviewName = Annotated[
     str, typer.Argument(metavar="REVIEW", help="The review's id, or a part of it that no other has.")
 ]
 CallName = Annotated[
-    str | None, typer.Argument(metavar="[CALL]", help="The call's number as `show` gives it, or its id.")
+    str | None, typer.Argument(metavar="CALL", help="The call's number as `show` gives it, or its id.")
 ]
 Version = Annotated[
     int | None,
@@ -58,7 +58,10 @@ def decide(
     wait: Wait = None,
     as_json: Json = False,
 ) -> None:
-    """Decide every call of a review that waits, all of them at once or none."""
+    """Decide the calls of a review, each its own way.
+
+    Every call that waits needs an answer: all of them are taken, or none.
+    """
     from clearance.cli.editing import read_arguments, read_text
     from clearance.cli.references import find_call
     from clearance.cli.settling import Answers, Request, settle, with_message
@@ -94,7 +97,7 @@ def approve(
     wait: Wait = None,
     as_json: Json = False,
 ) -> None:
-    """Let the calls of a review run, exactly as shown."""
+    """Let calls run, exactly as shown."""
     from clearance.cli.settling import Request, all_alike, settle, with_message
 
     request = Request(options_of(ctx, as_json=as_json), review, version, wait)
@@ -115,7 +118,11 @@ def edit(
     wait: Wait = None,
     as_json: Json = False,
 ) -> None:
-    """Let a call run with other arguments: from a file, or changed in your editor (VISUAL, EDITOR)."""
+    """Let a call run with other arguments.
+
+    They come from a file, or you change them in your editor (VISUAL, EDITOR). A file that is left unchanged
+    decides nothing.
+    """
     from clearance.cli.editing import edited_arguments, read_arguments
     from clearance.cli.references import find_call
     from clearance.cli.settling import Request, all_alike, only_one, settle, with_message
@@ -144,7 +151,7 @@ def reject(
     wait: Wait = None,
     as_json: Json = False,
 ) -> None:
-    """Do not let the calls of a review run."""
+    """Do not let calls run."""
     from clearance.cli.settling import Request, all_alike, settle, with_message
 
     request = Request(options_of(ctx, as_json=as_json), review, version, wait)
@@ -164,7 +171,10 @@ def respond(
     wait: Wait = None,
     as_json: Json = False,
 ) -> None:
-    """Answer in the tool's place: nothing runs, and the agent gets your text as the result."""
+    """Answer in the tool's place; nothing runs.
+
+    The agent gets your text as the result of the call.
+    """
     from clearance.cli.editing import read_text
     from clearance.cli.settling import Request, all_alike, settle
 

@@ -20,9 +20,10 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(ctx: typer.Context, *, as_json: Json = False) -> None:
-    """See a risky call held, and decide it: an example agent on the offline model, which is no AI.
+    """See a risky call held, and decide it.
 
-    It works in ./workspace, needs no key, and sends nothing anywhere. Without a terminal the call stays held.
+    An example support agent runs on the offline model, which is no AI and needs no key. It works in the
+    workspace folder. Without a terminal the call stays held.
     """
     options = options_of(ctx, as_json=as_json)
     by_hand = sys.stdin.isatty() and sys.stdout.isatty() and not options.as_json

@@ -10,7 +10,7 @@ from clearance.cli.screen import block, heading, line, shown
 from clearance.cli.values import draw_arguments, draw_changes
 from clearance.deadline import is_over
 from clearance.policy import DecisionType, Risk
-from clearance.review import Answer, Decision, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
+from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
 
 _SHAPES = {
     Risk.CRITICAL: ("▲▲", "bold white on red"),
@@ -58,7 +58,8 @@ def draw_call(console: Console, found: Whole, call: ReviewedCall) -> None:
     heading(console, Text(f"Call {found.place(call)}  ", "bold").append_text(shown(call.tool, "bold")))
     draw_arguments(console, call.arguments, flags=call.verdict.flags)
     if call.edited:
-        _draw_edit(console, call)
+        what = "Changed by a reviewer since it was proposed: see the decisions below."
+        line(console, Text(what, "bold yellow"), indent=4)
     console.print()
     if len(found.review.calls) > 1:
         _row(console, "risk", risk_text(call.verdict.risk))
@@ -75,8 +76,7 @@ def draw_call(console: Console, found: Whole, call: ReviewedCall) -> None:
         _draw_standing(console, found, call)
     if call.state is not Answer.WAITING:
         _row(console, "answer", shown(call.state.value, "bold"))
-    for said in call.decisions:
-        _draw_decision(console, said, found)
+    _draw_decisions(console, found, call)
     _draw_outcome(console, found, call)
 
 
@@ -102,13 +102,6 @@ def _version(review: Review) -> str:
     return f" --version {review.version}" if review.version > 1 else ""
 
 
-def _draw_edit(console: Console, call: ReviewedCall) -> None:
-    line(console, Text(f"Changed by a reviewer (revision {call.revision}). Proposed was:", "bold"), indent=2)
-    if call.proposed_tool != call.tool:
-        line(console, shown(call.proposed_tool, "red"), lead=Text("tool  "), indent=4)
-    draw_changes(console, call.proposed, call.arguments, indent=4)
-
-
 def _draw_standing(console: Console, found: Whole, call: ReviewedCall) -> None:
     for threshold, have in standing(call, found.people):
         group = f" from {threshold.group}" if threshold.group else ""
@@ -116,11 +109,19 @@ def _draw_standing(console: Console, found: Whole, call: ReviewedCall) -> None:
         _row(console, "approvals", shown(f"{have} of {threshold.approve}{group}{against}"))
 
 
-def _draw_decision(console: Console, decision: Decision, found: Whole) -> None:
-    said = shown(f"{decision.by}, {_when(decision.at, found.now)}: ").append(decision.type.value, "bold")
-    _row(console, "decided", said)
-    if decision.message:
-        block(console, decision.message, indent=_LABEL + 2)
+def _draw_decisions(console: Console, found: Whole, call: ReviewedCall) -> None:
+    """Draw who said what, and what each edit changed in the call as it was before it."""
+    tool, arguments = call.proposed_tool, call.proposed
+    for decision in call.decisions:
+        said = shown(f"{decision.by}, {_when(decision.at, found.now)}: ").append(decision.type.value, "bold")
+        _row(console, "decided", said)
+        if decision.message:
+            block(console, decision.message, indent=_LABEL + 2)
+        if decision.arguments is not None:
+            if decision.tool not in (None, tool):
+                line(console, shown(f"{tool} → {decision.tool}"), indent=_LABEL + 2)
+            draw_changes(console, arguments, decision.arguments, indent=_LABEL + 2)
+            tool, arguments = decision.tool or tool, decision.arguments
 
 
 def _draw_outcome(console: Console, found: Whole, call: ReviewedCall) -> None:

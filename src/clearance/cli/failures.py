@@ -6,44 +6,13 @@ import re
 import sys
 import traceback
 from collections.abc import Sequence
-from typing import Any
 
 import typer
-from typer.core import TyperGroup
 
 from clearance.errors import ClearanceError, InvalidInputError
 
 DEBUG = "CLEARANCE_DEBUG"
 BUG, USAGE, INTERRUPTED = 1, 2, 130
-
-
-class Commands(TyperGroup):
-    """The program as a whole: one sentence on stderr for whatever goes wrong, and never a traceback."""
-
-    def main(
-        self,
-        args: Sequence[str] | None = None,
-        prog_name: str | None = None,
-        complete_var: str | None = None,
-        standalone_mode: bool = True,
-        windows_expand_args: bool = True,
-        **extra: Any,
-    ) -> Any:
-        """Run one command and end with its exit code."""
-        words = list(sys.argv[1:] if args is None else args)
-        try:
-            code = super().main(
-                args=words,
-                prog_name=prog_name,
-                complete_var=complete_var,
-                standalone_mode=False,
-                windows_expand_args=windows_expand_args,
-                **extra,
-            )
-            sys.stdout.flush()
-        except Exception as error:  # noqa: BLE001 - the outermost place: what is not ours is a bug, and said so
-            code = told(error, as_json="--json" in words)
-        sys.exit(code if isinstance(code, int) else 0)
 
 
 def told(error: Exception, *, as_json: bool) -> int:
@@ -80,7 +49,9 @@ def error_code(error: ClearanceError) -> str:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "clearance"
-    return f"{error.format_message()} See: {path} --help"
+    message = error.format_message()
+    stop = "" if message.endswith((".", "?", "!")) else "."
+    return f"{message}{stop} See: {path} --help"
 
 
 def _bug(error: Exception) -> str:

@@ -68,8 +68,8 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
 
         settings = Settings.read()
         url = options.database or settings.database_url
-        if not make:
-            _check_there(url or f"sqlite:///{(options.home or settings.home) / 'clearance.db'}")
+        if not make and not is_there(options):
+            raise _nothing_there(options)
         _log(settings.log_level)
         found = open_workspace(url, home=options.home, person=options.person, worker=False)
     try:
@@ -78,16 +78,31 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
         found.close()
 
 
-def _check_there(url: str) -> None:
-    """Refuse to make a workspace by looking into one: a reader in the wrong folder would leave it behind."""
+def is_there(options: Options) -> bool:
+    """Whether the workspace exists. A database server is only asked when it is opened."""
+    file = _file(options)
+    return file is None or file.exists()
+
+
+def _file(options: Options) -> Path | None:
+    from clearance.settings import Settings
+
+    settings = Settings.read()
+    url = options.database or settings.database_url
+    if url is None:
+        return (options.home or settings.home) / "clearance.db"
+    scheme, _, path = url.partition(":///")
+    return Path(path) if scheme.partition("+")[0] == "sqlite" and path else None
+
+
+def _nothing_there(options: Options) -> Exception:
+    """Say so, and make nothing: a reader in the wrong folder would leave a workspace behind."""
     from clearance.errors import NotFoundError
 
-    scheme, _, path = url.partition(":///")
-    if scheme.partition("+")[0] == "sqlite" and path and not Path(path).exists():
-        raise NotFoundError(
-            f"There is no workspace here: {path} does not exist. Make one with `clearance demo`, or name "
-            "another with --home or --database."
-        )
+    return NotFoundError(
+        f"There is no workspace here: {_file(options)} does not exist. Make one with `clearance demo`, or "
+        "name another with --home or --database."
+    )
 
 
 def _log(level: str) -> None:

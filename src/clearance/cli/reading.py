@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from clearance.people import Mode
     from clearance.run import Run
 
+_STATE_NAMES = ", ".join(RunState)
 SINGLE_USER = "Single-user workspace: its one person may decide what they asked for themselves."
 
 
@@ -25,10 +26,10 @@ def register(app: typer.Typer) -> None:
 def inbox(
     ctx: typer.Context,
     *,
-    limit: Annotated[int, typer.Option(min=1, help="How many reviews at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many reviews at most.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """List the reviews that wait for a decision, the highest risk first."""
+    """List what waits for a decision, the highest risk first."""
     from clearance.cli.question import review_record, whole
     from clearance.cli.screen import line, out, print_json
 
@@ -57,11 +58,16 @@ def inbox(
 
 def show(
     ctx: typer.Context,
-    review: Annotated[str, typer.Argument(help="The review's id, or a part of it that no other has.")],
+    review: Annotated[
+        str, typer.Argument(metavar="REVIEW", help="The review's id, or a part of it that no other has.")
+    ],
     *,
     as_json: Json = False,
 ) -> None:
-    """Draw one review: every argument in full, what follows from each decision, what was decided."""
+    """Draw one review, every argument in full.
+
+    What follows from each decision is said, and what was decided. Texts of people and models come last.
+    """
     from clearance.cli.drawing import draw_claims, draw_commands, draw_review
     from clearance.cli.question import review_record, whole
     from clearance.cli.references import find_review
@@ -91,8 +97,11 @@ def show(
 def list_runs(
     ctx: typer.Context,
     *,
-    state: Annotated[list[RunState] | None, typer.Option(help="Only runs in this state; repeatable.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many runs at most.")] = 20,
+    state: Annotated[
+        list[RunState] | None,
+        typer.Option(metavar="STATE", help=f"Only runs in this state ({_STATE_NAMES}); repeatable."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many runs at most.")] = 20,
     as_json: Json = False,
 ) -> None:
     """List runs, the newest first."""

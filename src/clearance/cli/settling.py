@@ -134,7 +134,9 @@ def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> 
     works = anyone_works(c)
     failure: ClearanceError | None = None
     if not request.options.as_json:
-        _say_decided(after, answers, works=works or request.wait is not None)
+        _say_decided(after, answers)
+        if request.wait is None:
+            _say_who_goes_on(c, after, works=works)
     if request.wait is not None and after.kind is not ReviewKind.OUTCOME:
         try:
             _wait(c, request, after)
@@ -149,7 +151,7 @@ def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> 
         raise failure
 
 
-def _say_decided(after: Review, answers: Answers, *, works: bool) -> None:
+def _say_decided(after: Review, answers: Answers) -> None:
     from clearance.cli.screen import line, out, shown
 
     console = out()
@@ -161,14 +163,27 @@ def _say_decided(after: Review, answers: Answers, *, works: bool) -> None:
                 shown(f"{_PAST[decision['type']]}: {call.tool} (call {after.calls.index(call) + 1})."),
             )
     if after.status is ReviewStatus.PENDING:
-        line(
-            console,
-            shown(f"Others must decide too: review {after.id} still waits, now at version {after.version}."),
-        )
-    elif after.kind is ReviewKind.OUTCOME:
-        line(console, "The answer enters the conversation with its next message.")
+        still = f"Others must decide too: review {after.id} still waits, now at version {after.version}."
+        line(console, shown(still))
+
+
+def _say_who_goes_on(c: "Clearance", after: Review, *, works: bool) -> None:
+    from clearance.apps.chat.demo import PROGRAM
+    from clearance.cli.screen import line, out
+    from clearance.store import runs
+
+    with c.database.read() as tx:
+        thread = runs.thread(tx, after.thread_id)
+    if after.status is ReviewStatus.PENDING:
+        return
+    if after.kind is ReviewKind.OUTCOME:
+        line(out(), "The answer enters the conversation with its next message.")
+    elif thread is not None and thread.caller_driven:
+        line(out(), "The program that asked goes on when it comes back to it.")
+    elif not works and after.program == PROGRAM:
+        line(out(), "No worker is running here. Start one, and the run goes on: clearance worker")
     elif not works:
-        line(console, "No worker is running here. Start one, and the run goes on: clearance worker")
+        line(out(), f"The run goes on as soon as the application that has the agent {after.program!r} runs.")
 
 
 def _wait(c: "Clearance", request: Request, after: Review) -> None:

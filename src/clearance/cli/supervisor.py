@@ -35,12 +35,12 @@ Report = Callable[[dict[str, Any]], None]
 class Supervisor:
     """One worker at a time, started again when it dies, ever more slowly when it dies at once.
 
-    `arguments` are those of the command `worker`; `report` hears of `started`, `ready`, `handover`, `died`;
+    `command` starts the working process; `report` hears of `started`, `ready`, `handover`, `died`;
     `log` takes what the worker writes to standard error, which otherwise goes where this process's does.
     `ended` is set when there is no worker any more, and `exit_code` then says why.
     """
 
-    arguments: Sequence[str]
+    command: Sequence[str]
     report: Report = field(default=lambda _: None)
     log: Path | None = None
     ended: threading.Event = field(default_factory=threading.Event)
@@ -101,7 +101,7 @@ class Supervisor:
         with self._lock:
             if self._stopping.is_set():
                 return None
-            child = Child(_start(self.arguments, self.log), self.report)
+            child = Child(_start(self.command, self.log), self.report)
             self._children = [each for each in self._children if each.process.poll() is None]
             self._children.append(child)
         self.report({"event": "started", "pid": child.process.pid})
@@ -175,10 +175,8 @@ def _event(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and "event" in found else None
 
 
-def _start(arguments: Sequence[str], log: Path | None) -> "subprocess.Popen[str]":
+def _start(command: Sequence[str], log: Path | None) -> "subprocess.Popen[str]":
     """Start a worker in a session of its own: Ctrl-C in the terminal is for this process, which tells it."""
-    # -P: what lies in the folder where somebody happens to be is not imported.
-    command = [sys.executable, "-P", "-m", "clearance", *arguments]
     with nullcontext(None) if log is None else log.open("a") as errors:
         return subprocess.Popen(
             command,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clearance.cli.options import Options
 from clearance.cli.screen import working
 from clearance.cli.supervisor import Supervisor
-from clearance.cli.worker import worker_arguments
+from clearance.cli.worker import worker_command
 from clearance.errors import RunFailedError, RunUnfinishedError, SettingsError
 from clearance.run import Run, RunState
 
@@ -68,7 +68,7 @@ def can_work(c: "Clearance", *, program: str) -> bool:
 def own_worker(c: "Clearance", options: Options, *, model: str | None) -> Supervisor:
     """Return a supervisor whose worker keeps quiet: its log is a file in the workspace."""
     quiet = replace(options, as_json=False)
-    return Supervisor(worker_arguments(quiet, model=model), log=_log(c))
+    return Supervisor(worker_command(quiet, model=model), log=_log(c))
 
 
 def await_run(c: "Clearance", run_id: str, *, seconds: float) -> Run:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clearance.cli.options import Json, Options, opened, options_of
+from clearance.cli.options import Json, Options, is_there, opened, options_of
 from clearance.cli.supervisor import GRACE, Supervisor, tell
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def worker(
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
-    """Advance the workspace's chat, let reviews expire and seal the trail, until it is ended.
+    """Work: advance the chat, expire reviews, seal the trail.
 
     The work is done in a process of its own, which is started again when it dies. SIGTERM and Ctrl-C end
     both.
@@ -47,7 +47,8 @@ def worker(
     if child:
         _work(options, model=model, grace=grace)
         return
-    supervisor = Supervisor(worker_arguments(options, model=model, grace=grace), report=_reporter(options))
+    report = _reporter(options)
+    supervisor = Supervisor(worker_command(options, model=model, grace=grace), report=report)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ending.set())
@@ -55,13 +56,16 @@ def worker(
     while not ending.wait(_LOOK_EVERY) and not supervisor.ended.is_set():
         pass
     supervisor.stop(grace=grace)
+    report({"event": "ended", "code": supervisor.exit_code})
     raise typer.Exit(supervisor.exit_code)
 
 
-def worker_arguments(options: Options, *, model: str | None, grace: float = GRACE) -> list[str]:
-    """Return the arguments that start the working process."""
+def worker_command(options: Options, *, model: str | None, grace: float = GRACE) -> list[str]:
+    """Return the command that starts the working process."""
     named = [] if model is None else ["--model", model]
-    return [*options.arguments(), "worker", "--child", "--grace", f"{grace:g}", *named]
+    # -P: what lies in the folder where somebody happens to be is not imported.
+    program = [sys.executable, "-P", "-m", "clearance", *options.arguments()]
+    return [*program, "worker", "--child", "--grace", f"{grace:g}", *named]
 
 
 def _work(options: Options, *, model: str | None, grace: float) -> None:
@@ -70,17 +74,22 @@ def _work(options: Options, *, model: str | None, grace: float) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     threading.Thread(target=_outlive_nobody, args=(stopping,), name="parent", daemon=True).start()
+    from clearance.apps.chat.models import check_model, named_model
+    from clearance.settings import Settings
+
+    settings = Settings.read()
+    # Before a workspace is made for nothing: where there is none, none remembers a model either.
+    if model or settings.model or not is_there(options):
+        check_model(named_model(model, settings.model), base_url=settings.model_base_url)
     with opened(options, make=True) as c:
         from clearance.apps.chat.demo import open_agent
         from clearance.apps.chat.reviewed import ReviewedChat
-        from clearance.settings import Settings
 
-        settings = Settings.read()
         agent, name = open_agent(c, settings, model=model)
         ReviewedChat(agent)
         c.worker.start()
         tell("ready", model=name, home=str(c.home))
-        healthy = _watch(c, stopping, most_hung=max(settings.segments // 2, 1))
+        healthy = watch(c, stopping, most_hung=max(settings.segments // 2, 1))
         in_time = c.worker.stop(grace=grace)
         _seal(c)
         if not in_time:
@@ -96,7 +105,7 @@ def _end(*, healthy: bool) -> None:
     os._exit(0 if healthy else 1)
 
 
-def _watch(c: "Clearance", stopping: threading.Event, *, most_hung: int) -> bool:
+def watch(c: "Clearance", stopping: threading.Event, *, most_hung: int) -> bool:
     """Return when it is time to end; False when the worker's own threads have failed."""
     while not stopping.wait(_LOOK_EVERY):
         if not c.worker.alive:
@@ -128,7 +137,8 @@ def _seal(c: "Clearance") -> None:
 
 def _outlive_nobody(stopping: threading.Event) -> None:
     """End when the process in front has ended, however it did: then our standard input is closed."""
-    while sys.stdin.buffer.read(1):
+    # Not through `sys.stdin`: a thread that waits in there would break the end of the interpreter.
+    while os.read(0, 1):
         pass
     stopping.set()
 
@@ -152,6 +162,8 @@ def _sentence(event: dict[str, Any]) -> str:
         case "ready":
             label = " (fixed rules, no AI)" if event["model"] == "offline" else ""
             return f"The worker works for {event['home']}, model {event['model']}{label}. Ctrl-C ends it."
+        case "ended":
+            return "The worker has ended."
         case "died":
             again = "" if event["final"] else " It is started again."
             return f"The worker ended by itself ({_code(event['code'])}).{again}"

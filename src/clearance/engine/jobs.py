@@ -55,6 +55,11 @@ def is_away(error: ConnectorException) -> bool:
     return isinstance(error.__cause__, psycopg.OperationalError | psycopg.InterfaceError)
 
 
+def reason(error: ConnectorException) -> str:
+    """Return the driver's own first line."""
+    return str(error.__cause__ or error).strip().partition("\n")[0]
+
+
 class SteadyJobs(JobManager):
     """The jobs of one worker. `queues` is asked anew whenever it matters, so it may grow.
 
@@ -85,7 +90,7 @@ class SteadyJobs(JobManager):
         try:
             await super().unregister_worker(worker_id)
         except ConnectorException as error:
-            log.warning("the row of worker %s stays behind: %s", worker_id, error.__cause__)
+            log.warning("the row of worker %s stays behind: %s", worker_id, reason(error))
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         """Take the next job. None, too, while the database is away: the worker asks again later.
@@ -97,7 +102,7 @@ class SteadyJobs(JobManager):
         except ConnectorException as error:
             if not is_away(error):
                 raise
-            log.warning("no job can be fetched: %s", error.__cause__)
+            log.warning("no job can be fetched: %s", reason(error))
             return None
         if job is not None and job.id is not None:
             self.running.add(job.id)
@@ -114,7 +119,7 @@ class SteadyJobs(JobManager):
                     log.info("job %s was replaced while it ran", job.id)
                     break
                 if self._ending:
-                    log.warning("job %s is left unfinished: %s", job.id, error.__cause__)
+                    log.warning("job %s is left unfinished: %s", job.id, reason(error))
                     return
             await asyncio.sleep(RETRY_EVERY)
         self.running.discard(job.id or 0)
@@ -154,6 +159,10 @@ class SteadyJobs(JobManager):
         finally:
             listening.cancel()
             await asyncio.wait({listening})
-        if not listening.cancelled() and (error := listening.exception()) is not None:
-            log.warning("nothing is heard of new jobs: %s", error.__cause__ or error)
+        if listening.cancelled():
+            return
+        try:
+            listening.result()
+        except ConnectorException as error:
+            log.warning("nothing is heard of new jobs: %s", reason(error))
             await asyncio.sleep(RETRY_EVERY)

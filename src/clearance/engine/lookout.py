@@ -10,7 +10,7 @@ from procrastinate import App
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
 
-from clearance.engine.jobs import ADVANCE, SteadyJobs, is_away, queue_of, wake_of
+from clearance.engine.jobs import ADVANCE, SteadyJobs, is_away, queue_of, reason, wake_of
 
 BEAT_EVERY = 0.5
 STALLED_AFTER = 2.0
@@ -126,7 +126,7 @@ async def _every(seconds: float, turn: Callable[[], Awaitable[None]]) -> NoRetur
         try:
             await turn()
         except ConnectorException as error:
-            log.warning("the look-out waits for the database: %s", error.__cause__ or error)
+            log.warning("the look-out waits for the database: %s", reason(error))
         except Exception:  # a look-out that has ended would be missed by nobody
             log.exception("the look-out failed")
         await asyncio.sleep(seconds)

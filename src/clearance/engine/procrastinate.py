@@ -86,7 +86,9 @@ class ProcrastinateEngine:
     async def _work(
         self, advance: Advance, *, programs: Callable[[], tuple[str, ...]], pool: ThreadPoolExecutor
     ) -> None:
-        from clearance.engine.jobs import ADVANCE
+        from procrastinate.exceptions import ConnectorException
+
+        from clearance.engine.jobs import ADVANCE, reason
 
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
@@ -103,8 +105,10 @@ class ProcrastinateEngine:
                 app = self._app()
                 app.task(name=ADVANCE)(advance_thread)
                 await self._run_worker(app, programs=programs, stop=stop)
-            except Exception as error:  # noqa: BLE001 (whatever ends a worker, another one follows)
-                log.warning("the worker starts again: %s", error.__cause__ or error)
+            except ConnectorException as error:
+                log.warning("the worker starts again: %s", reason(error))
+            except Exception:  # whatever ends a worker, another one follows
+                log.exception("the worker starts again")
             with suppress(TimeoutError):
                 await asyncio.wait_for(stop.wait(), RESTART_AFTER)
 
@@ -228,5 +232,6 @@ async def _one_statement_each(connection: "AsyncConnection") -> None:
 def _advance(advance: Advance, thread_id: str) -> None:
     try:
         advance(thread_id)
-    except BaseException:  # the last frame of a segment; the look-out finds the thread again
-        log.exception("thread %s: its segment raised", thread_id)
+    except BaseException as error:  # noqa: BLE001 (the last frame; the look-out finds the thread again)
+        # Not its text: that may hold values.
+        log.error("thread %s: its segment raised %s", thread_id, type(error).__name__)

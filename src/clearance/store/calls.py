@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, insert, or_, select, update
 
 from clearance.outcome import CallState
 from clearance.store.runs import insert_ignoring
@@ -147,6 +147,25 @@ def open_second_attempts(tx: Connection, thread_id: str) -> list[str]:
         )
     )
     return list(tx.execute(query).scalars())
+
+
+def abandoned(tx: Connection, thread_id: str, *, fence: int) -> list[LedgerRow]:
+    """Return calls of a thread that an earlier segment started, and that no turn comes back to.
+
+    They are second attempts, which run beside a turn, and the calls of a run that has ended without them.
+    """
+    query = (
+        select(calls)
+        .join(runs, runs.c.id == calls.c.run_id)
+        .where(
+            runs.c.thread_id == thread_id,
+            calls.c.state == CallState.STARTED.value,
+            calls.c.fence < fence,
+            or_(calls.c.attempt > 1, runs.c.ended_at.is_not(None)),
+        )
+        .order_by(calls.c.key)
+    )
+    return [_row(found) for found in tx.execute(query).mappings()]
 
 
 def keep_artifact(tx: Connection, artifact_id: str, *, key: str, content: bytes) -> None:

@@ -1,6 +1,6 @@
 """Rows of reviews, their calls and their decisions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -48,11 +48,8 @@ def insert_review(tx: Connection, review: Review) -> bool:
     return True
 
 
-def save(tx: Connection, before: Review, after: Review, *, ids: Iterable[str] = ()) -> bool:
-    """Store what became of a review; False when it is no longer as `before` (then nothing is stored).
-
-    `ids` name the decisions that are new in `after`, in the order of its calls.
-    """
+def save(tx: Connection, before: Review, after: Review) -> bool:
+    """Store what became of a review; False when it is no longer as `before` (then nothing is stored)."""
     row = tx.execute(
         update(reviews)
         .where(
@@ -67,7 +64,6 @@ def save(tx: Connection, before: Review, after: Review, *, ids: Iterable[str] = 
     ).first()
     if row is None:
         return False
-    fresh = iter(ids)
     for old, new in zip(before.calls, after.calls, strict=True):
         if new != old:
             tx.execute(
@@ -76,9 +72,7 @@ def save(tx: Connection, before: Review, after: Review, *, ids: Iterable[str] = 
                 .values(**_call_values(new))
             )
         for decision in new.decisions[len(old.decisions) :]:
-            tx.execute(
-                insert(decisions).values(id=next(fresh), review_id=after.id, **_decision_values(decision))
-            )
+            tx.execute(insert(decisions).values(review_id=after.id, **_decision_values(decision)))
     return True
 
 
@@ -252,6 +246,7 @@ def _call(row: RowMapping, found: Sequence[Decision]) -> ReviewedCall:
 
 def _decision_values(decision: Decision) -> dict[str, Any]:
     return {
+        "id": decision.id,
         "key": decision.call,
         "revision": decision.revision,
         "type": decision.type.value,

@@ -58,14 +58,22 @@ def named_model(given: str | None, setting: str | None, remembered: str | None =
 
 
 def open_model(name: str, *, base_url: str | None = None) -> "BaseChatModel":
-    """Return the model of this name, ready for its first call.
-
-    Raises `SettingsError` when its package is not installed or its key is missing.
-    """
-    if name == OFFLINE:
+    """Return the model of this name, ready for its first call. Raises what `check_model` raises."""
+    found = check_model(name, base_url=base_url)
+    if found is None:
         from clearance.apps.chat.offline import OfflineChatModel
 
         return OfflineChatModel()
+    return _init(found, name.partition(":")[2], base_url=base_url)
+
+
+def check_model(name: str, *, base_url: str | None = None) -> Provider | None:
+    """Return the provider of a model that can be opened here, None for the offline one. Costs no import.
+
+    Raises `SettingsError` when the name means nothing, its package is not installed or its key is missing.
+    """
+    if name == OFFLINE:
+        return None
     provider, _, model = name.partition(":")
     found = PROVIDERS.get(provider)
     if found is None or not model:
@@ -76,7 +84,7 @@ def open_model(name: str, *, base_url: str | None = None) -> "BaseChatModel":
         )
     if found.keys and base_url is None and not any(os.environ.get(key) for key in found.keys):
         raise SettingsError(f"{name} needs its key: set {' or '.join(found.keys)}.")
-    return _init(found, model, base_url=base_url)
+    return found
 
 
 def _init(found: Provider, model: str, *, base_url: str | None) -> "BaseChatModel":

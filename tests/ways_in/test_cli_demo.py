@@ -1,0 +1,198 @@
+"""`demo` and `chat` as somebody sees them: real processes, a real worker, real mail in a folder."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clearance.cli.options import Options
+from clearance.cli.supervisor import Supervisor
+from clearance.cli.worker import worker_command
+from tests.house.sources import ROOT
+from tests.ways_in.terminal import LONG, run, terminal
+
+HELD = "[a]pprove  [e]dit  [r]eject  re[s]pond  [l]ater > "
+
+
+def _mails(home: Path) -> list[EmailMessage]:
+    files = sorted((home / "outbox").glob("*.eml")) if (home / "outbox").exists() else []
+    return [message_from_bytes(file.read_bytes(), policy=policy.default) for file in files]  # type: ignore[arg-type]
+
+
+def _json(home: Path, *words: str) -> Any:
+    done = run(home, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A workspace that the demo has made, with a worker that stays."""
+    folder = tmp_path_factory.mktemp("demo") / "workspace"
+    done = run(folder, "demo")
+    assert done.returncode == 0, done.stderr
+    worker = Supervisor(worker_command(Options(home=folder), model=None), log=folder / "worker.log")
+    worker.start()
+    assert worker.wait_ready(LONG)
+    yield folder
+    worker.stop()
+
+
+def test_the_commands_of_the_documentation_do_what_they_say(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    (session,) = re.findall(r"```console\n(.*?)```", page, re.DOTALL)
+    commands = re.findall(r"^\$ (clearance .*)$", session, re.MULTILINE)
+    script = [f'clearance() {{ {shlex.join([sys.executable, "-m", "clearance"])} "$@"; }}', *commands]
+    done = subprocess.run(
+        ["sh", "-e", "-c", "\n".join(script)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=2 * LONG, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # Without a terminal the call was held, and the inbox showed it; then it was approved, and ran once.
+    assert "The call is held" in done.stdout
+    assert "1 review waits." in done.stdout
+    assert "Approved: send_email (call 1)." in done.stdout
+    (mail,) = _mails(tmp_path / "workspace")
+    assert (mail["to"], mail["subject"]) == ("ana@example.org", "your lamp")
+    assert mail.get_content().strip() == "It ships today."
+
+
+def test_a_demo_without_a_terminal_says_how_to_decide(home: Path) -> None:
+    before = len(_mails(home))
+    done = run(home, "demo")
+    assert done.returncode == 0, done.stderr
+    assert "Offline model: fixed rules, no AI." in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "Single-user workspace" in done.stderr
+    newest = _json(home, "runs", "--state", "waiting", "--limit", "1")["runs"][0]
+    assert re.search(rf"clearance .*approve {newest['run_id']}/1/1\n", done.stdout)
+    assert len(_mails(home)) == before
+
+
+def test_a_demo_for_a_program_answers_in_json(home: Path) -> None:
+    found = _json(home, "demo")
+    assert found["model"] == "offline"
+    assert "Typical for Jakarta" in found["answer"]
+    (call,) = found["pending_review"]["calls"]
+    assert call["args"] == {"to": "ana@example.org", "subject": "your lamp", "body": "It ships today."}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_call_that_is_approved_in_the_demo_runs_once(home: Path, columns: int) -> None:
+    before = len(_mails(home))
+    with terminal(home, "demo", columns=columns) as shown:
+        shown.wait_for(HELD)
+        assert '"ana@example.org"' in shown.text
+        assert "medium risk" in shown.text
+        shown.type("a")
+        assert shown.wait() == 0
+        assert "The mail is a real file now:" in shown.text
+        assert all(len(line) <= columns for line in shown.text.splitlines() if "clearance" not in line)
+    assert len(_mails(home)) == before + 1
+
+
+def test_a_call_that_is_edited_in_the_demo_runs_as_edited(home: Path) -> None:
+    before = len(_mails(home))
+    with terminal(home, "demo", more={"EDITOR": "sed -i -e s/today/tomorrow/"}) as shown:
+        shown.wait_for(HELD)
+        shown.type("e")
+        assert shown.wait() == 0
+    mails = _mails(home)
+    assert len(mails) == before + 1
+    assert [mail for mail in mails if "tomorrow" in mail.get_content()]
+
+
+def test_a_call_that_is_rejected_in_the_demo_never_runs(home: Path) -> None:
+    before = len(_mails(home))
+    with terminal(home, "demo") as shown:
+        shown.wait_for(HELD)
+        shown.type("nonsense")
+        shown.wait_for(HELD)
+        shown.type("r")
+        shown.wait_for("Why?")
+        shown.type("the lamp is broken")
+        assert shown.wait() == 0
+        assert "the lamp is broken" in shown.text
+        assert "No mail was written." in shown.text
+    assert len(_mails(home)) == before
+
+
+@pytest.mark.parametrize("how", ["later", "end of input"])
+def test_a_call_that_is_left_for_later_waits(home: Path, how: str) -> None:
+    with terminal(home, "demo") as shown:
+        shown.wait_for(HELD)
+        if how == "later":
+            shown.type("l")
+        else:
+            shown.end_of_input()
+        assert shown.wait() == 0
+        assert "Decide it" in shown.text
+    newest = _json(home, "runs", "--limit", "1")["runs"][0]
+    assert newest["state"] == "waiting"
+
+
+def test_the_demo_takes_no_workspace_that_is_in_use_for_something_else(tmp_path: Path) -> None:
+    from tests.ways_in.desk import Desk
+
+    desk = Desk(tmp_path / "workspace")
+    desk.hold(("wipe", "{}"))
+    done = run(desk.home, "demo", "--json")
+    assert done.returncode == 5
+    assert "in use for something else" in json.loads(done.stderr)["message"]
+
+
+def test_a_conversation_goes_on_where_it_was_left(home: Path) -> None:
+    with terminal(home, "chat", "--thread", "kept") as shown:
+        shown.wait_for("no AI")
+        shown.wait_for("you > ")
+        shown.type("Delete customer CU-1005")
+        shown.wait_for("[l]ater > ")
+        assert "critical risk" in shown.text
+        shown.type("l")
+        assert shown.wait() == 0
+    with terminal(home, "chat", "--thread", "kept") as shown:
+        shown.wait_for("[l]ater > ")
+        shown.type("r")
+        shown.wait_for("Why?")
+        shown.type("Tom stays")
+        shown.wait_for("Tom stays")
+        shown.wait_for("you > ")
+        shown.end_of_input()
+        assert shown.wait() == 0
+
+
+def test_lines_of_a_pipe_are_messages_until_a_review_is_asked(home: Path) -> None:
+    typed = "What is the weather in Jakarta?\n\nDelete customer CU-1004\nWhat is the weather in Oslo?\n"
+    done = run(home, "chat", "--json", typed=typed)
+    assert done.returncode == 0, done.stderr
+    first, second = (json.loads(line) for line in done.stdout.splitlines())
+    assert "Typical for Jakarta" in first["answer"]
+    assert first["pending_review"] is None
+    assert second["answer"] is None
+    assert second["pending_review"]["risk"] == "critical"
+
+
+def test_a_message_while_a_review_waits_is_refused(home: Path) -> None:
+    first = run(home, "chat", "--thread", "busy", typed="Delete customer CU-1002\n")
+    assert first.returncode == 0, first.stderr
+    assert "Decide it" in first.stdout
+    again = run(home, "chat", "--thread", "busy", "--json", typed="Hello\n")
+    assert again.returncode == 0
+    (only,) = (json.loads(line) for line in again.stdout.splitlines())
+    assert only["pending_review"]["status"] == "pending"
+
+
+def test_the_graph_is_drawn_as_the_three_nodes(tmp_path: Path) -> None:
+    drawn = run(tmp_path, "chat", "graph").stdout
+    for node in ("llm_call", "human_review", "tool_node"):
+        assert node in drawn
+    assert json.loads(run(tmp_path, "chat", "graph", "--json").stdout)["mermaid"] == drawn.rstrip("\n")
+    assert list(tmp_path.iterdir()) == []
