@@ -18,9 +18,7 @@ settings.load_profile("clearance")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the nightly form of the suite."""
-    parser.addoption(
-        "--nightly", action="store_true", help="repeat races and crashes many times more"
-    )
+    parser.addoption("--nightly", action="store_true", help="repeat races and crashes many times more")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -74,9 +72,7 @@ def database_url(databases: Databases, database_kind: str, tmp_path: Path) -> It
 
 
 @pytest.fixture
-def migrated_database_url(
-    databases: Databases, database_kind: str, tmp_path: Path
-) -> Iterator[str]:
+def migrated_database_url(databases: Databases, database_kind: str, tmp_path: Path) -> Iterator[str]:
     """The URL of a database with the product's tables, on each kind of database."""
     url = databases.migrated(database_kind, tmp_path)
     yield url

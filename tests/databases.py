@@ -153,9 +153,7 @@ def sqlite_url(folder: Path) -> str:
 
 def _drop_all(server: str, prefix: str) -> None:
     with suppress(DatabaseServerError):  # Who named a server that does not answer was told so.
-        names = _administer(
-            server, f"SELECT datname FROM pg_database WHERE starts_with(datname, '{prefix}')"
-        )
+        names = _administer(server, f"SELECT datname FROM pg_database WHERE starts_with(datname, '{prefix}')")
         for name in names:
             _administer(server, f'DROP DATABASE "{name}" WITH (FORCE)')
 

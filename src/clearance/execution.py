@@ -179,8 +179,11 @@ class Execution:
         with self._lock:
             return self._starting.setdefault(key, threading.Lock())
 
-    def _recover(self, taken: Taken, context: "_Context") -> Outcome | Started:
-        """Bring a call to its end whose process was lost: run it again only where that is safe."""
+    def _recover(self, taken: Taken, context: "_Context") -> Outcome | Started | None:
+        """Bring a call to its end whose process was lost: run it again only where that is safe.
+
+        None: others have dealt with it meanwhile.
+        """
         tool = taken.tool
         again = tool.idempotent or tool.read_only
         if tool.verify is not None and not again:
@@ -193,8 +196,7 @@ class Execution:
             again = True
         if again:
             resumed = retrying(lambda: resume(self._ledger, taken, fence=context.fence))
-            if resumed is not None:
-                return self._start(resumed)
+            return self._start(resumed) if resumed is not None else None
         return retrying(lambda: conclude(self._ledger, taken, fence=context.fence))
 
     def _start(self, taken: Taken) -> Started:

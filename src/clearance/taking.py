@@ -87,10 +87,16 @@ def take_again(ledger: Ledger, key: str, *, tools: Mapping[str, Tool]) -> Taken 
 
 
 def resume(ledger: Ledger, taken: Taken, *, fence: int | None) -> Taken | None:
-    """Take over a started call whose tool may be called again with the same key; None when it ended."""
+    """Take over a started call whose tool may be called again with the same key.
+
+    None when it ended, or when another caller has just taken it over; callers have no fence that says so.
+    """
     with ledger.database.write() as tx:
         runs.check_fence(runs.lock_thread(tx, taken.thread_id), fence)
         now = ledger.database.now(tx)
+        row = calls.row(tx, taken.key)
+        if fence is None and row is not None and row.worker != ledger.worker and not _is_due(row, now=now):
+            return None
         values = {**_started(ledger, taken.tool, now=now), "fence": fence or 0}
         started = (CallState.STARTED,)
         if not calls.move(
@@ -240,8 +246,12 @@ def _underway(
         taken=Taken(row.key, row.attempt, run.id, run.thread_id, tools[row.tool], row.arguments),
         worker=row.worker,
         superseded=fence is not None and row.fence < fence,
-        overdue=row.due_at is not None and now >= row.due_at,
+        overdue=_is_due(row, now=now),
     )
+
+
+def _is_due(row: LedgerRow, *, now: datetime) -> bool:
+    return row.due_at is not None and now >= row.due_at
 
 
 def _review_of(rounds: list[Review], call: ReviewedCall) -> Review:

@@ -153,9 +153,14 @@ def test_an_error_in_the_middle_leaves_everything_as_it_was(
 ) -> None:
     Agent(saver).turn("t", "r1")
     before = rows()
-    with pytest.raises(ZeroDivisionError), saver._tables() as tables:
-        tables.execute("DELETE FROM checkpoints WHERE thread_id = ?", ("t",))
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with saver._tables() as tables:
+            tables.execute("DELETE FROM checkpoints WHERE thread_id = ?", ("t",))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert rows() == before
     saver.delete_superseded("t")
 

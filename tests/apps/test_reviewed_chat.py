@@ -114,9 +114,7 @@ def test_a_persons_result_stands_in_for_the_tools(talk: Talk, desk: Desk) -> Non
     assert desk.mails == []
 
 
-def test_a_mixed_batch_runs_only_what_was_approved_with_results_in_call_order(
-    talk: Talk, desk: Desk
-) -> None:
+def test_a_mixed_batch_runs_only_what_was_approved_with_results_in_call_order(talk: Talk, desk: Desk) -> None:
     chat, model = talk(calls(PAY, MAIL, WEATHER), "Done.")
     review = chat.send_message("t", "Do it all")["pending_review"]
     assert review is not None
@@ -238,9 +236,7 @@ def test_a_late_repetition_never_reaches_the_next_review(talk: Talk, desk: Desk)
     assert desk.payments == []
 
 
-def test_a_nameless_answer_from_elsewhere_reaches_only_a_threads_first_review(
-    talk: Talk, desk: Desk
-) -> None:
+def test_a_nameless_answer_from_elsewhere_reaches_only_a_threads_first_review(talk: Talk, desk: Desk) -> None:
     chat, _ = talk(calls(MAIL), calls(PAY), "Done.")
     chat.send_message("t", "Do it")
     elsewhere, _ = talk()

@@ -24,9 +24,7 @@ print(json.dumps([seconds, sorted(set(sys.modules) - before)]))
 
 
 def _import_clearance() -> tuple[float, set[str]]:
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORT], check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", _IMPORT], check=True, capture_output=True, text=True)
     seconds, modules = json.loads(done.stdout)
     return seconds, {name.partition(".")[0] for name in modules}
 

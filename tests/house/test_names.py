@@ -31,9 +31,7 @@ def test_a_file_and_its_folder_are_named_after_a_thing(path: Path) -> None:
 
 @pytest.mark.parametrize("path", ALL_FILES, ids=called)
 def test_a_file_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), (
-        f"{called(path)} has no docstring."
-    )
+    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{called(path)} has no docstring."
 
 
 @pytest.mark.parametrize("path", ALL_FILES, ids=called)
@@ -52,7 +50,6 @@ def test_no_test_is_left_out(path: Path) -> None:
         f"{called(path)}:{node.lineno} {name}"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Attribute | ast.Name)
-        and (name := node.attr if isinstance(node, ast.Attribute) else node.id)
-        in WAYS_TO_LEAVE_A_TEST_OUT
+        and (name := node.attr if isinstance(node, ast.Attribute) else node.id) in WAYS_TO_LEAVE_A_TEST_OUT
     ]
     assert not left_out, left_out

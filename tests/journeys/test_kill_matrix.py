@@ -58,7 +58,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "later_place" in metafunc.fixturenames:
         nightly = metafunc.config.getoption("--nightly")
         again = {name: 2 * count for name, count in PASSED.items()} if nightly else {"outcome-kept": 2}
-        metafunc.parametrize("later_place", [f"{name}:{n + 1}" for name, c in again.items() for n in range(c)])
+        metafunc.parametrize(
+            "later_place", [f"{name}:{n + 1}" for name, c in again.items() for n in range(c)]
+        )
 
 
 def test_the_matrix_names_every_place_that_a_turn_passes(
@@ -81,7 +83,9 @@ def test_a_worker_is_killed_and_another_goes_on(
     taken_over = _TakenOver(stage, processes, first)
     run_id = front.begin("t1", "send a")
     # What is decided before the worker has parked is no different, and has a test of its own.
-    until(lambda: was_killed(first) or (front.pending_of(run_id) and front.is_idle("t1")), what="the first stop")
+    until(
+        lambda: was_killed(first) or (front.pending_of(run_id) and front.is_idle("t1")), what="the first stop"
+    )
     run = front.bring_to_end(run_id, meanwhile=taken_over)
     until(taken_over, what=f"the worker to be killed at {place}")
     [row] = front.calls(run_id)

@@ -69,7 +69,7 @@ def test_a_parked_run_needs_no_process(stage: Stage, processes: Processes, front
 
 
 @pytest.mark.parametrize("lives", [False, True])
-@pytest.mark.parametrize("place", ["in-checkpoint:7", "asked", "read-pending", "segment-ended", "released"])
+@pytest.mark.parametrize("place", ["asked", "read-pending", "segment-ended", "released"])
 def test_a_decision_that_overtakes_the_interrupt_is_not_lost(
     stage: Stage, processes: Processes, front: Front, place: str, lives: bool
 ) -> None:

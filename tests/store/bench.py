@@ -1,4 +1,4 @@
-"""A bench: a workspace whose calls the test proposes itself, with tools that note what they are called with."""
+"""A bench: a workspace whose calls the test proposes itself, with tools that note that they were called."""
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -188,13 +188,17 @@ class Bench:
         with self.c.database.read() as tx:
             return list(tx.execute(query.order_by(t.clearances.c.minted_at, t.clearances.c.id)).scalars())
 
-    def trail(self, *subjects: str) -> list[str]:
-        """Return the kinds of the entries about these subjects (all, when none is named), in order."""
+    def trail(self, *subjects: str, of: str = "") -> list[str]:
+        """Return the kinds of the entries about these subjects (all, when none is named), in order.
+
+        `of` is the sort of subject: the second call of a message has the same id as its first review.
+        """
         with self.c.database.write() as tx:
             audit.number(tx)
         with self.c.database.read() as tx:
             entries = audit.read_after(tx, 0, limit=10_000)
-        return [entry.kind for entry in entries if not subjects or entry.subject in subjects]
+        about = [entry for entry in entries if not subjects or entry.subject in subjects]
+        return [entry.kind for entry in about if entry.kind.startswith(of)]
 
     def counts(self) -> dict[str, int]:
         """Return how many rows each table has."""

@@ -17,7 +17,6 @@ from clearance.outcome import CallState
 from clearance.policy import DecisionType, Effect, Policy, Rule, Threshold
 from clearance.review import Answer, ReviewStatus
 from clearance.run import RunState
-from clearance.toolcall import ToolCall
 from tests.rules.small_reviews import approve, edit, reject, respond
 from tests.store.bench import MAIL, PAYMENT, Bench, states
 
@@ -76,9 +75,9 @@ def test_a_decision_its_clearance_its_entries_and_the_wake_are_there_together(be
     assert bench.clearances("r1/1/0") == ["open"]
     assert bench.clearances("r1/1/1") == []
     assert bench.thread("r1").wanted == wanted + 1
-    assert bench.trail(review.id) == ["review:asked", "review:decided", "review:settled"]
+    assert bench.trail(review.id, of="review:") == ["review:asked", "review:decided", "review:settled"]
     assert bench.trail("r1/1/0") == ["clearance:minted"]
-    assert bench.trail("r1/1/1") == ["call:rejected"]
+    assert bench.trail("r1/1/1", of="call:") == ["call:rejected"]
     rows = [bench.row(key) for key in ("r1/1/0", "r1/1/1")]
     assert [row.state if row else None for row in rows] == [CallState.CLEARED, CallState.REJECTED]
 
@@ -129,6 +128,7 @@ def test_a_refused_decision_changes_nothing_and_the_right_one_is_then_taken(
 
 
 def test_text_that_people_write_is_kept_as_they_wrote_it(bench: Bench) -> None:
+    bench.register(Policy(rules=(Rule(tool="pay", decisions=tuple(DecisionType)),)))
     _, review = bench.asked(("pay", PAYMENT))
     said = "\u202ee\u0301\u2028 'quote' \\ \N{GRINNING FACE} \x07"
     assert bench.decide(review, respond(message=said)).calls[0].decisions[0].message == said
@@ -228,15 +228,14 @@ def test_an_edit_is_judged_and_bound_as_what_it_became(bench: Bench) -> None:
 
 
 def test_an_edit_into_a_tool_of_stricter_rules_is_refused(bench: Bench) -> None:
-    bench.register(
-        Policy(rules=(Rule(tool="delete_file", decisions=(DecisionType.REJECT,)), Rule(tool="pay")))
-    )
+    into_a_deletion = edit(None, {"path": "/etc/passwd"}, name="delete_file")
+    bench.register(Policy(rules=(Rule(tool="delete_file", decisions=(DecisionType.REJECT,)),)))
     _, review = bench.asked(("send_email", MAIL))
     with pytest.raises(InvalidReviewDecisionError, match="do not let an edit clear it"):
-        bench.decide(review, edit(None, {"path": "/etc/passwd"}, name="delete_file"))
+        bench.decide(review, into_a_deletion)
     bench.register(Policy(rules=(Rule(tool="delete_file", effect=Effect.DENY),)))
     with pytest.raises(InvalidReviewDecisionError, match="denies delete_file"):
-        bench.decide(review, edit(None, {"path": "/etc/passwd"}, name="delete_file"))
+        bench.decide(review, into_a_deletion)
     assert bench.decide(review, edit(None, {**MAIL, "subject": "s2"})).status is ReviewStatus.SETTLED
 
 
@@ -252,7 +251,8 @@ def test_faults_of_an_edit_come_with_their_places(bench: Bench) -> None:
 
 
 def test_integers_of_any_size_come_back_from_the_store_as_they_went(bench: Bench) -> None:
-    data = '{"data":{"id":9007199254740993,"huge":1000000000000000000000000000000,"f":48250.0,"s":"\u202e\\u0000"}}'
+    huge = "1" + "0" * 30
+    data = f'{{"data":{{"id":9007199254740993,"huge":{huge},"f":48250.0,"s":"\u202e\\u0000"}}}}'
     turn, review = bench.asked(("write_record", data))
     assert bench.review(review.id).calls[0].arguments == data
     edited = data.replace("993", "994")
@@ -299,7 +299,7 @@ def test_an_unknown_review_is_not_found(bench: Bench) -> None:
 
 def test_two_calls_of_one_message_may_carry_the_same_id_of_the_model(bench: Bench) -> None:
     turn, review = bench.asked(("delete_file", {"path": "/srv/tmp/a"}), ("delete_file", {"path": "/etc"}))
-    assert all(isinstance(call, ToolCall) and call.tool_call_id == "call_0" for call in turn.question.calls)
+    assert {call.tool_call_id for call in turn.question.calls} == {"call_0"}
     bench.decide(review, reject("r1/1/1"), approve("r1/1/0"))
     bench.execute(turn)
     assert [effect.arguments for effect in bench.effects] == [{"path": "/srv/tmp/a"}]

@@ -24,7 +24,7 @@ HELD = "[a]pprove  [e]dit  [r]eject  re[s]pond  [l]ater > "
 
 def _mails(home: Path) -> list[EmailMessage]:
     files = sorted((home / "outbox").glob("*.eml")) if (home / "outbox").exists() else []
-    return [message_from_bytes(file.read_bytes(), policy=policy.default) for file in files]  # type: ignore[arg-type]
+    return [message_from_bytes(file.read_bytes(), policy=policy.default) for file in files]
 
 
 def _json(home: Path, *words: str) -> Any:
@@ -194,5 +194,5 @@ def test_the_graph_is_drawn_as_the_three_nodes(tmp_path: Path) -> None:
     drawn = run(tmp_path, "chat", "graph").stdout
     for node in ("llm_call", "human_review", "tool_node"):
         assert node in drawn
-    assert json.loads(run(tmp_path, "chat", "graph", "--json").stdout)["mermaid"] == drawn.rstrip("\n")
+    assert json.loads(run(tmp_path, "chat", "graph", "--json").stdout)["mermaid"] == drawn.removesuffix("\n")
     assert list(tmp_path.iterdir()) == []

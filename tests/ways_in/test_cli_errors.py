@@ -128,3 +128,20 @@ def test_a_reader_that_has_seen_enough_is_no_error(desk: Desk) -> None:
         said = process.stderr.read()
     assert "Traceback" not in said
     assert "wrong inside" not in said
+
+
+def test_the_help_is_there_at_once_and_loads_no_framework() -> None:
+    code = (
+        "import sys, time\nstart = time.perf_counter()\nfrom clearance.cli import build\n"
+        "try: build()(['--help'], prog_name='clearance')\nexcept SystemExit: pass\n"
+        "heavy = {'sqlalchemy', 'alembic', 'langgraph', 'langchain_core', 'pydantic', 'psycopg'}\n"
+        "print(time.perf_counter() - start, sorted(heavy & set(sys.modules)))"
+    )
+    # The fastest of a few fresh interpreters: the others show how busy the machine was.
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        for _ in range(5)
+    ]
+    last = [run.splitlines()[-1].partition(" ") for run in runs]
+    assert {loaded for _, _, loaded in last} == {"[]"}
+    assert min(float(seconds) for seconds, _, _ in last) < 0.4

@@ -88,7 +88,7 @@ def draw_commands(console: Console, review: Review, *, program: str) -> None:
         if allowed and (decision is not DecisionType.EDIT or len(review.waiting) == 1):
             console.print(shown(f"  {command(review, decision, program=program)}"))
     if len(review.waiting) > 1:
-        each = " ".join(f"--approve {review.calls.index(call) + 1}" for call in review.waiting)
+        each = "--approve NUMBER --reject NUMBER"
         console.print(shown(f"  {program} decide {review.id}{_version(review)} {each}"))
 
 

@@ -51,12 +51,13 @@ def line(console: Console, text: Text | str = "", *, lead: Text | str = "", inde
 
 
 def block(console: Console, text: str, *, indent: int = 0, style: str = "") -> None:
-    """Draw a text of several lines behind a rule that it cannot leave."""
+    """Draw a text of several lines behind a rule that it cannot leave; broken where a line goes on below."""
     for each in shown(text, style, lines=True).split("\n", allow_blank=True):
         room = max(console.width - indent - 2, _NARROWEST)
         parts = list(each.wrap(console, room, overflow="fold")) if console.is_terminal else [each]
-        for part in parts or [Text()]:
-            console.print(Text(" " * indent).append("│ ", "dim").append_text(part))
+        for number, part in enumerate(parts or [Text()]):
+            rule = "┊ " if number else "│ "
+            console.print(Text(" " * indent).append(rule, "dim").append_text(part))
 
 
 def heading(console: Console, text: Text | str) -> None:

@@ -1,0 +1,149 @@
+"""A parked run that is resumed several times at once: its tool runs once."""
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from langchain_core.messages import HumanMessage
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
+
+from clearance import killpoints
+from clearance.apps.chat import create_reviewed_agent
+from clearance.apps.chat.agent import Agent
+from clearance.outcome import CallState
+from clearance.settlement import Wake
+from tests.journeys.front import Front
+from tests.journeys.invariants import check, check_effects, check_trail
+from tests.journeys.processes import Processes, until
+from tests.journeys.program import Script, Stage, tools_of, work
+
+RUNS = 10
+ROUNDS = 10
+ANSWER: Any = Command(resume={"decisions": [{"type": "approve"}]})
+
+
+def test_two_workers_that_are_woken_for_one_thread_run_its_tool_once(
+    stage: Stage, processes: Processes, front: Front, nightly: bool
+) -> None:
+    for _ in range(2):
+        processes.start(work, stage)
+    parked = [front.begin(f"t{n}", f"send {n}") for n in range(RUNS * 10 if nightly else RUNS)]
+    for run_id in parked:
+        front.decide(front.wait_until_parked(run_id))
+        wake_again(front, run_id)
+    for run_id in parked:
+        until(lambda run_id=run_id: not front.run(run_id).is_open)
+        [row] = front.calls(run_id)
+        assert row.state is CallState.EXECUTED
+    check(front)
+
+
+def wake_again(front: Front, run_id: str) -> None:
+    """Wake a thread without reason, several times."""
+    wake: Wake = front.opened.ledger.wake
+    for _ in range(3):
+        with front.opened.database.write() as tx:
+            wake(tx, front.run(run_id).thread_id)
+
+
+def test_two_resumes_by_hand_run_the_tool_once(stage: Stage, front: Front, nightly: bool) -> None:
+    """Each with a saver of its own, as two processes of an application without workers have them."""
+    rounds = ROUNDS * 10 if nightly else ROUNDS
+    with graphs_by_hand(front, stage.home / "by-hand.db", 2) as graphs:
+        for number in range(rounds):
+            config = park_by_hand(graphs[0], f"h{number}")
+            at_once([lambda graph=graph: graph.invoke(ANSWER, config) for graph in graphs])
+            assert graphs[0].get_state(config).values["messages"][-1].content == "send did a"
+            again = graphs[0].invoke({"messages": [HumanMessage("look b")]}, config)
+            assert again["messages"][-1].content == "look did b"
+    check_by_hand(front, rounds)
+
+
+def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(stage: Stage, front: Front) -> None:
+    others = threading.Semaphore(0)
+    held = threading.Event()
+
+    def watcher(place: str) -> None:
+        match place:
+            case "before-take":
+                others.release()
+            case "taken" if not held.is_set():
+                held.set()
+                # The ledger says `started`, the tool's thread is not there: long enough for the other one.
+                assert others.acquire(timeout=60)
+                assert others.acquire(timeout=60)
+                threading.Event().wait(0.3)
+
+    with graphs_by_hand(front, stage.home / "by-hand.db", 2) as graphs:
+        config = park_by_hand(graphs[0], "h0")
+        killpoints.watch(watcher)
+        try:
+            at_once([lambda graph=graph: graph.invoke(ANSWER, config) for graph in graphs])
+        finally:
+            killpoints.watch(None)
+    check_by_hand(front, 1)
+
+
+@contextmanager
+def graphs_by_hand(front: Front, file: Path, count: int) -> Iterator[list[Agent]]:
+    """Build agents whose callers advance them, each with a saver of its own on the same file."""
+    connections = [sqlite3.connect(file, check_same_thread=False, timeout=60) for _ in range(count)]
+    try:
+        yield [graph_by_hand(front, SqliteSaver(connection)) for connection in connections]
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def park_by_hand(graph: Agent, thread_id: str) -> Any:
+    """Bring a thread to where it waits for people; return its configuration."""
+    config = {"configurable": {"thread_id": thread_id}}
+    asked = graph.invoke({"messages": [HumanMessage("send a")]}, config)  # type: ignore[call-overload]
+    assert asked["__interrupt__"]
+    return config
+
+
+def check_by_hand(front: Front, rounds: int) -> None:
+    """Check what must be true of threads that their callers have advanced."""
+    rows = [row for run in front.runs() for row in front.calls(run.id)]
+    assert {row.state for row in rows} == {CallState.EXECUTED}
+    check_effects(front, rows)
+    asked = [review for n in range(rounds) for review in front.reviews(f"h{n}")]
+    check_trail(front, rows=rows, asked=asked)
+
+
+def graph_by_hand(front: Front, saver: SqliteSaver) -> Agent:
+    """Build an agent whose caller advances it."""
+    return create_reviewed_agent(
+        Script(),
+        tools_of(front.stage),
+        tools_requiring_approval=["send"],
+        checkpointer=saver,
+        using=front.opened,
+        name="by-hand",
+    )
+
+
+def at_once(actions: list[Callable[[], object]]) -> None:
+    """Run every action in a thread of its own, all from the same moment; raise what one raises."""
+    start = threading.Barrier(len(actions))
+    raised: list[BaseException] = []
+
+    def act(action: Callable[[], object]) -> None:
+        start.wait()
+        try:
+            action()
+        except BaseException as error:  # noqa: BLE001 (raised again below)
+            raised.append(error)
+
+    threads = [threading.Thread(target=act, args=(action,)) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if raised:
+        raise raised[0]
