@@ -228,6 +228,16 @@ def reproposed(turn: Turn, *proposals: Proposal) -> Turn:
     return Turn(turn.run, replace(turn.question, calls=found))
 
 
+def in_run(turn: Turn, run: Run, *, fence: int | None) -> Turn:
+    """Return the same message of another run, as the segment with this fence proposes it."""
+    found = tuple(
+        replace(call, key=f"{run.id}/{turn.question.message}/{place}")
+        for place, call in enumerate(turn.question.calls)
+    )
+    asked = replace(turn.question, run_id=run.id, thread_id=run.thread_id, calls=found, fence=fence)
+    return Turn(run, asked)
+
+
 def states(review: Review) -> list[Answer]:
     """Return how the calls of a review stand."""
     return [call.state for call in review.calls]

@@ -161,6 +161,18 @@ def test_a_database_that_was_away_costs_no_worker_its_threads(
     assert not place.overlaps
 
 
+def test_a_worker_ends_while_the_database_is_away(place: Workplace, databases: Databases, url: str) -> None:
+    engine = place.start()
+    place.want("t")
+    assert place.until_advanced("t")
+    with _administering(databases) as server:
+        _allow_connections(server, url, allowed=False)
+        _cut_off(server, url)
+        engine.stop()
+        assert place.has_ended(engine)
+        _allow_connections(server, url, allowed=True)
+
+
 def test_a_worker_that_waits_for_its_last_segment_is_not_taken_for_dead(place: Workplace) -> None:
     inside, go_on = threading.Event(), threading.Event()
 
@@ -208,6 +220,20 @@ def test_the_look_out_reads_no_parked_thread(place: Workplace) -> None:
         ((answer,),) = plan.fetchall()
     scans = [node for node in _nodes(answer[0]["Plan"]) if node.get("Relation Name") == "threads"]
     assert [node["Index Name"] for node in scans] == ["threads_wanted"], json.dumps(answer)
+
+
+def test_many_wakes_at_once_are_taken_without_delay(url: str) -> None:
+    job = "INSERT INTO procrastinate_jobs (queue_name, task_name, lock) SELECT 'chat', 'x', 'job-' || n"
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"{job} FROM generate_series(1, 300) n"))
+        connection.execute(text("DELETE FROM procrastinate_jobs"))
+        connection.execute(text("VACUUM ANALYZE procrastinate_jobs"))  # as the server does now and then
+        connection.execute(text(f"{job} FROM generate_series(1, 10000) n"))
+        connection.execute(text("SET statement_timeout = '1s'"))  # it takes 0.02 s, or more than 4 s
+        fetched = connection.execute(text("SELECT lock FROM procrastinate_fetch_job_v2('{chat}', NULL)"))
+        assert fetched.scalar() == "job-1"
+    engine.dispose()
 
 
 def _nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

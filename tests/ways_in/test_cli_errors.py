@@ -132,12 +132,12 @@ def test_a_reader_that_has_seen_enough_is_no_error(desk: Desk) -> None:
 
 def test_the_help_is_there_at_once_and_loads_no_framework() -> None:
     code = (
-        "import sys, time\nstart = time.perf_counter()\nfrom clearance.cli import build\n"
+        "import sys, time\nstart = time.process_time()\nfrom clearance.cli import build\n"
         "try: build()(['--help'], prog_name='clearance')\nexcept SystemExit: pass\n"
         "heavy = {'sqlalchemy', 'alembic', 'langgraph', 'langchain_core', 'pydantic', 'psycopg'}\n"
-        "print(time.perf_counter() - start, sorted(heavy & set(sys.modules)))"
+        "print(time.process_time() - start, sorted(heavy & set(sys.modules)))"
     )
-    # The fastest of a few fresh interpreters: the others show how busy the machine was.
+    # Time of the processor, and the best of a few: a busy machine is no failure.
     runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         for _ in range(5)

@@ -21,7 +21,7 @@ def pay(amount: int) -> str:
 
 def _held(home: Path) -> str:
     call = {"name": "pay", "args": {"amount": 7}, "id": "call_0"}
-    steps = [
+    steps: list[Step] = [
         AIMessage("", tool_calls=[call]),
         AIMessage(CLAIM, tool_calls=[{**call, "id": "call_1"}]),
         "done",

@@ -139,7 +139,7 @@ class _Line:
                 self._conninfo, autocommit=True, prepare_threshold=0, row_factory=dict_row
             )
             # A process stopped inside a transaction must not keep its locks for ever.
-            self._connection.execute("SET idle_in_transaction_session_timeout = '60s'")
+            self._connection.execute("SET idle_in_transaction_session_timeout = '10s'")
         return self._connection
 
     def close(self) -> None:

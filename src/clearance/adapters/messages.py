@@ -26,7 +26,8 @@ def merge_messages(
 
     It does not matter how writes are batched: merging twice gives what merging both at once gives.
 
-    Raises ValueError for a state in which two messages have the same id, and for what is no message.
+    Raises ValueError for a state in which two messages have the same id, and what LangChain raises for
+    something that is no message.
     """
     merged = {message.id: message for message in state}
     if None in merged or len(merged) != len(state):

@@ -25,10 +25,13 @@ _AWAY_AFTER = 1.0
 _TRUST_AFTER = 3.0
 
 _MOST_AT_ONCE = 100
+
+# NOT IN, not NOT EXISTS: it is hashed whatever the statistics say, which are those of an empty table when
+# thousands of jobs come at once.
 FORGOTTEN = """
 SELECT id, program FROM threads
- WHERE wanted > done AND program = ANY(%(programs)s) AND NOT caller_driven AND NOT EXISTS (
-       SELECT 1 FROM procrastinate_jobs WHERE lock = threads.id AND status IN ('todo', 'doing'))
+ WHERE wanted > done AND program = ANY(%(programs)s) AND NOT caller_driven AND id NOT IN (
+       SELECT lock FROM procrastinate_jobs WHERE status IN ('todo', 'doing') AND lock IS NOT NULL)
  LIMIT %(limit)s
 """
 

@@ -39,6 +39,21 @@ _HARDLY_EVER = 86_400.0
 _SETUP_LOCK = 7255443
 _MARK = "Tables of Procrastinate, kept by Clearance; newest migration: "
 
+# Jobs are fetched in the order of an index. With the statistics of an empty table, which it mostly is, the
+# planner would rather sort, and compare every waiting job with every other one before it takes the first:
+# 4 to 50 s a job after 10,000 wakes at once, until the statistics are renewed; without sorting 0.02 s.
+_NEVER_SORT = """
+DO $$
+DECLARE fetching regprocedure;
+BEGIN
+    FOR fetching IN SELECT oid FROM pg_proc
+        WHERE starts_with(proname, 'procrastinate_fetch_job_') AND pg_function_is_visible(oid) LOOP
+        EXECUTE format('ALTER FUNCTION %s SET enable_sort = off', fetching);
+    END LOOP;
+END
+$$
+"""
+
 log = logging.getLogger(__name__)
 
 
@@ -213,6 +228,7 @@ def _take_step(database: Database, files: list[Path], *, schema: str) -> bool:
 def _apply(tx: Connection, script: str, *, newest: Path) -> None:
     connection: Any = tx.connection.driver_connection
     connection.execute(script)  # many statements, and none of their `%` or `:` is ours
+    connection.execute(_NEVER_SORT)
     connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS $${_MARK}{newest.name}$$")
 
 

@@ -210,7 +210,7 @@ def _postgresql_engine(url: URL, *, patience: float) -> Engine:
     def _connect(connection: Any, _: Any) -> None:
         # A process stopped inside a transaction must not keep its locks for ever.
         connection.autocommit = True
-        connection.execute("SET idle_in_transaction_session_timeout = '60s'")
+        connection.execute("SET idle_in_transaction_session_timeout = '10s'")
         connection.execute(f"SET lock_timeout = {int(patience * 1000)}")
         connection.autocommit = False
 

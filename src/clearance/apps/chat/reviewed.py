@@ -168,18 +168,18 @@ class ReviewedChat:
         graph, config = self._graph(), self._config(run)
         context = RunContext(run, fence)
         state = graph.get_state(config)
-        found: list[BaseMessage] = state.values.get("messages", [])
+        values = state.values
+        found: list[BaseMessage] = values.get("messages", [])
         if not any(message.id == history.input_id(run.id) for message in reversed(found)):
             first = HumanMessage(run.input or "", id=history.input_id(run.id))
-            graph.invoke({"messages": [first]}, config, context=context, durability="sync")
+            values = graph.invoke({"messages": [first]}, config, context=context, durability="sync")
         elif state.tasks:
-            graph.invoke(None, config, context=context, durability="sync")
-        state = graph.get_state(config)
-        if state.tasks:
+            values = graph.invoke(None, config, context=context, durability="sync")
+        if "__interrupt__" in values:
             return Parked()
         if isinstance(saver, FencedSaver):
             saver.delete_superseded(run.thread_id)
-        return Finished(_answer(state.values["messages"]))
+        return Finished(_answer(values["messages"]))
 
     def _config(self, run: Run) -> Any:
         # The limit on steps is counted in the state; LangGraph's own starts again at every resume.

@@ -1,0 +1,396 @@
+"""Whatever a tool does, its call comes to one outcome; one that is unknown is said to be so and asked about."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from clearance.errors import CallUncertainError, ConflictError, ForbiddenError, InvalidReviewDecisionError
+from clearance.outcome import CallState, Outcome
+from clearance.policy import Effect, Policy, Rule, Threshold
+from clearance.results import MODEL_LIMIT, Result
+from clearance.review import Review, ReviewKind, ReviewStatus
+from clearance.run import RunState
+from clearance.store import calls, reviews
+from clearance.store.database import Database
+from tests.rules.small_reviews import approve, edit, reject, respond
+from tests.store.bench import LONG, MAIL, PAYMENT, Bench, Turn, named
+
+SHORT = 0.2
+"""Seconds that a tool of these tests may take, where it is to take too long."""
+OUTCOME = "r1/1/0/outcome/1"
+
+
+def cleared(bench: Bench, tool: str = "pay", arguments: Any = PAYMENT) -> Turn:
+    """Return a turn whose one call was approved."""
+    turn, review = bench.asked((tool, arguments))
+    bench.decide(review, approve())
+    return turn
+
+
+def _raise(error: BaseException) -> Callable[..., object]:
+    def body(*_: object) -> object:
+        raise error
+
+    return body
+
+
+class Odd:
+    """A result that cannot be looked at."""
+
+    def __str__(self) -> str:
+        raise ValueError("no")
+
+
+ENDS: dict[str, tuple[Callable[..., object], CallState, str]] = {
+    "nothing": (lambda *_: None, CallState.EXECUTED, "done"),
+    "an empty text": (lambda *_: "", CallState.EXECUTED, "(empty)"),
+    "an object": (lambda *_: {"paid": 2**64 + 1}, CallState.EXECUTED, '{"paid": 18446744073709551617}'),
+    "a null character": (lambda *_: "a\0b", CallState.EXECUTED, "a?b"),
+    "half of a surrogate pair": (lambda *_: "a\ud800b", CallState.EXECUTED, "a?b"),
+    "a right-to-left override": (lambda *_: "a\u202eb", CallState.EXECUTED, "a\u202eb"),
+    "what cannot be looked at": (
+        lambda *_: Odd(),
+        CallState.EXECUTED,
+        "(a Odd that cannot be written as text)",
+    ),
+    "a result that is no success": (lambda *_: Result(ok=False, text="no"), CallState.FAILED, "no"),
+    "an error": (_raise(ValueError("no such account")), CallState.FAILED, "ValueError: no such account"),
+    "an error with a null character": (_raise(ValueError("a\0b")), CallState.FAILED, "ValueError: a?b"),
+    "an exit": (_raise(SystemExit(3)), CallState.FAILED, "SystemExit: 3"),
+    "an interrupt": (_raise(KeyboardInterrupt()), CallState.FAILED, "KeyboardInterrupt"),
+}
+
+
+@pytest.mark.parametrize(("body", "state", "text"), ENDS.values(), ids=ENDS.keys())
+def test_a_tool_that_ends_has_one_outcome(
+    bench: Bench, body: Callable[..., object], state: CallState, text: str
+) -> None:
+    bench.does["pay"] = body
+    turn = cleared(bench)
+    found = bench.outcome(turn)
+    assert (found.state, found.text) == (state, text)
+    assert bench.outcome(turn) == found
+    assert len(bench.effects) == 1
+    assert bench.trail("r1/1/0")[-1] == f"call:{state}"
+    assert bench.c.execution.busy() == 0
+
+
+def test_a_large_result_is_bounded_for_the_model_and_kept_whole(bench: Bench) -> None:
+    whole = "head" + "x" * 5_000_000 + "tail"
+    bench.does["pay"] = lambda *_: whole
+    found = bench.outcome(cleared(bench))
+    assert len(found.text.encode()) <= MODEL_LIMIT
+    assert (found.text[:4], found.text[-4:], found.artifact) == ("head", "tail", "r1/1/0/1")
+    with bench.c.database.read() as tx:
+        assert calls.artifact(tx, "r1/1/0/1") == whole.encode()
+
+
+# --- side by side, and one by one ---
+
+
+def test_calls_run_side_by_side_where_their_tools_allow_it(bench: Bench) -> None:
+    together = threading.Barrier(3, timeout=LONG)
+    bench.does["pay"] = lambda *_: together.wait() and "paid"
+    turn, review = bench.asked(*[("pay", {**PAYMENT, "amount_cents": n}) for n in (1, 2, 3)])
+    bench.decide(review, approve(), approve(), approve())
+    assert named(bench.execute(turn)) == ["executed"] * 3
+
+
+def test_other_calls_run_one_by_one_when_those_have_ended(bench: Bench) -> None:
+    running: set[str] = set()
+    seen: list[tuple[str, int]] = []
+
+    def body(_: dict[str, Any], key: str) -> None:
+        running.add(key)
+        seen.append((key, len(running)))
+        threading.Event().wait(0.05)
+        running.discard(key)
+
+    bench.say("pay", parallel=False)
+    bench.register()
+    bench.does["pay"] = bench.does["send_email"] = body
+    turn, review = bench.asked(("pay", PAYMENT), ("send_email", MAIL), ("pay", PAYMENT))
+    bench.decide(review, approve(), approve(), approve())
+    assert named(bench.execute(turn)) == ["executed"] * 3
+    assert seen == [("r1/1/1", 1), ("r1/1/0", 1), ("r1/1/2", 1)]
+
+
+def test_one_call_that_must_be_asked_about_again_keeps_no_other_from_running(bench: Bench) -> None:
+    turn, review = bench.asked(("pay", PAYMENT), ("send_email", MAIL))
+    bench.decide(review, approve(), approve())
+    bench.register(Policy(rules=(Rule(tool="pay", who=(Threshold(approve=2),)), Rule(tool="send_email"))))
+    assert named(bench.execute(turn)) == ["ask again", "executed"]
+
+
+# --- outcomes that are unknown ---
+
+
+@pytest.fixture
+def hung(bench: Bench) -> Any:
+    """A turn whose payment hangs past its time limit; setting the event lets it end."""
+    go_on = threading.Event()
+    bench.say("pay", timeout=SHORT)
+    bench.register()
+    bench.does["pay"] = lambda *_: go_on.wait(LONG) and "paid late"
+    yield cleared(bench), go_on
+    go_on.set()
+    until_idle(bench)
+
+
+def until_idle(bench: Bench) -> None:
+    """Wait until no tool runs in this process."""
+    until = time.monotonic() + LONG
+    while bench.c.execution.busy() and time.monotonic() < until:
+        threading.Event().wait(0.01)
+    assert bench.c.execution.busy() == 0
+
+
+def test_a_tool_past_its_time_limit_is_uncertain_and_people_are_asked(bench: Bench, hung: Any) -> None:
+    turn, _ = hung
+    found = bench.outcome(turn)
+    assert (found.state, found.is_error) == (CallState.UNCERTAIN, True)
+    assert "its outcome is unknown" in found.text
+    review = bench.review(OUTCOME)
+    assert (review.kind, review.status, review.deadline) == (ReviewKind.OUTCOME, ReviewStatus.PENDING, None)
+    assert review.calls[0].verdict.rules == ("pay",)
+    assert bench.trail("r1/1/0")[-1] == "call:uncertain"
+    assert bench.c.execution.overdue() == 1
+    assert bench.outcome(turn) == found
+    assert len(bench.effects) == 1
+
+
+def test_a_question_about_an_outcome_blocks_no_message(bench: Bench, hung: Any) -> None:
+    turn, _ = hung
+    bench.outcome(turn)
+    assert bench.run("r1").state is not RunState.WAITING
+    with bench.c.database.read() as tx:
+        assert reviews.pending(tx, "thread-r1") is None
+    assert bench.ask(turn) is None
+
+
+def test_two_hung_tools_take_no_longer_than_one(bench: Bench) -> None:
+    go_on = threading.Event()
+    bench.say("pay", timeout=1.0)
+    bench.register()
+    bench.does["pay"] = lambda *_: go_on.wait(LONG)
+    turn, review = bench.asked(*[("pay", {**PAYMENT, "amount_cents": n}) for n in (1, 2, 3, 4)])
+    bench.decide(review, *[approve()] * 4)
+    began = time.monotonic()
+    assert named(bench.execute(turn)) == ["uncertain"] * 4
+    assert time.monotonic() - began < 3.0
+    go_on.set()
+    until_idle(bench)
+
+
+def test_a_late_result_closes_the_question(bench: Bench, hung: Any) -> None:
+    turn, go_on = hung
+    bench.outcome(turn)
+    go_on.set()
+    until_idle(bench)
+    found = bench.outcome(turn)
+    assert (found.state, found.text) == (CallState.EXECUTED, "paid late")
+    assert bench.review(OUTCOME).status is ReviewStatus.WITHDRAWN
+    assert bench.trail("r1/1/0")[-2:] == ["call:uncertain", "call:late"]
+    assert late_answers(bench) == [
+        '[Clearance: the outcome of the earlier call pay {"account":"A-1","amount_cents":1000} '
+        "is known now: paid late]"
+    ]
+
+
+def late_answers(bench: Bench) -> list[str]:
+    """Return what the next message of the thread brings in."""
+    with bench.c.database.write() as tx:
+        return calls.late_answers_for(tx, "r-next", thread_id="thread-r1")
+
+
+def settled(bench: Bench, *decisions: Any, by: str = "rita") -> Review:
+    """Answer what became of the call."""
+    return bench.decide(bench.review(OUTCOME), *decisions, by=by)
+
+
+def test_a_person_says_that_it_happened(bench: Bench, hung: Any) -> None:
+    turn, go_on = hung
+    bench.outcome(turn)
+    settled(bench, respond(message="the bank says: paid"))
+    found = bench.outcome(turn)
+    assert (found.state, found.text) == (CallState.RESPONDED, "the bank says: paid")
+    assert "the bank says: paid" in late_answers(bench)[0]
+    go_on.set()
+    until_idle(bench)
+    assert bench.outcome(turn) == found
+    assert bench.trail("r1/1/0")[-2:] == ["call:responded", "call:late"]
+
+
+def test_a_person_leaves_it_unknown_for_good(bench: Bench, hung: Any) -> None:
+    turn, _ = hung
+    bench.outcome(turn)
+    settled(bench, reject())
+    found = bench.outcome(turn)
+    assert found.state is CallState.REJECTED
+    assert "whether it happened stays unknown" in found.text
+    assert again(bench) is None
+    assert len(bench.effects) == 1
+
+
+def again(bench: Bench) -> Outcome | None:
+    """Run the call once more, if people have said so."""
+    return bench.c.execution.execute_again("r1/1/0", tools=bench.tools)
+
+
+def test_a_person_says_that_it_did_not_happen_and_it_runs_once_more_under_the_same_key(
+    bench: Bench, hung: Any
+) -> None:
+    turn, _ = hung
+    bench.outcome(turn)
+    assert again(bench) is None
+    wanted = bench.thread("r1").wanted
+    settled(bench, approve())
+    assert bench.thread("r1").wanted == wanted + 1
+    bench.does["pay"] = lambda *_: "paid"
+    found = again(bench)
+    assert found is not None
+    assert (found.state, found.text) == (CallState.EXECUTED, "paid")
+    assert again(bench) is None
+    assert [effect.key for effect in bench.effects] == ["r1/1/0", "r1/1/0"]
+    assert bench.clearances("r1/1/0") == ["used", "used"]
+    row = bench.row("r1/1/0")
+    assert row is not None
+    assert row.attempt == 2
+
+
+def test_a_late_first_result_changes_nothing_after_the_second_attempt(bench: Bench, hung: Any) -> None:
+    turn, go_on = hung
+    bench.outcome(turn)
+    settled(bench, approve())
+    bench.does["pay"] = lambda *_: "paid"
+    again(bench)
+    go_on.set()
+    until_idle(bench)
+    assert bench.outcome(turn).text == "paid"
+    assert bench.trail("r1/1/0")[-1] == "call:late"
+
+
+def _deny(bench: Bench) -> None:
+    bench.register(Policy(rules=(Rule(tool="pay", effect=Effect.DENY),)))
+
+
+def _two(bench: Bench) -> None:
+    bench.register(Policy(rules=(Rule(tool="pay", who=(Threshold(approve=2),)),)))
+
+
+def _disable(bench: Bench) -> None:
+    bench.change_person("rita", disabled=True)
+
+
+def _other_schema(bench: Bench) -> None:
+    bench.say("pay", timeout=SHORT, schema={"type": "object"})
+    bench.register()
+
+
+@pytest.mark.parametrize("change", [_deny, _two, _disable, _other_schema])
+def test_a_second_attempt_that_does_not_stand_any_more_is_asked_about_again(
+    bench: Bench, hung: Any, change: Callable[[Bench], None]
+) -> None:
+    turn, _ = hung
+    bench.outcome(turn)
+    settled(bench, approve())
+    change(bench)
+    assert again(bench) is None
+    assert again(bench) is None
+    assert len(bench.effects) == 1
+    assert bench.clearances("r1/1/0")[-1] == "void"
+    asked = bench.review(f"{OUTCOME}/2")
+    assert (asked.kind, asked.status) == (ReviewKind.OUTCOME, ReviewStatus.PENDING)
+    bench.decide(asked, respond(message="it did happen"), by="omar")
+    assert bench.outcome(turn).text == "it did happen"
+
+
+def test_what_became_of_a_call_is_not_edited_and_the_question_not_taken_back(bench: Bench, hung: Any) -> None:
+    turn, _ = hung
+    bench.outcome(turn)
+    with pytest.raises(InvalidReviewDecisionError, match="cannot be answered with edit"):
+        settled(bench, edit(None, PAYMENT))
+    with pytest.raises(ConflictError):
+        bench.c.gate.withdraw(OUTCOME, by="tom", reason="x")
+
+
+def test_what_became_of_a_call_that_nobody_was_asked_about_is_told_by_operators(bench: Bench) -> None:
+    go_on = threading.Event()
+    bench.say("pay", timeout=SHORT)
+    bench.register(Policy(default=Effect.ALLOW))
+    bench.does["pay"] = lambda *_: go_on.wait(LONG)
+    turn = bench.propose(("pay", PAYMENT))
+    assert bench.outcome(turn).state is CallState.UNCERTAIN
+    with pytest.raises(ForbiddenError, match="operator"):
+        settled(bench, approve(), by="rita")
+    settled(bench, approve(), by="olga")
+    bench.does["pay"] = lambda *_: "paid"
+    found = again(bench)
+    assert found is not None
+    assert found.state is CallState.EXECUTED
+    go_on.set()
+    until_idle(bench)
+
+
+def test_a_tool_that_only_reads_has_failed_when_it_takes_too_long(bench: Bench) -> None:
+    go_on = threading.Event()
+    bench.say("read_weather", read_only=True, timeout=SHORT)
+    bench.register()
+    bench.does["read_weather"] = lambda *_: go_on.wait(LONG)
+    found = bench.outcome(bench.propose(("read_weather", {"city": "Oslo"})))
+    assert (found.state, found.text) == (CallState.FAILED, "read_weather gave no result within 0.2 s.")
+    assert bench.counts()["reviews"] == 0
+    go_on.set()
+    until_idle(bench)
+
+
+def test_a_tool_may_say_itself_that_it_does_not_know(bench: Bench) -> None:
+    bench.does["pay"] = _raise(CallUncertainError("the connection broke"))
+    assert bench.outcome(cleared(bench)).state is CallState.UNCERTAIN
+    assert bench.review(OUTCOME).status is ReviewStatus.PENDING
+
+
+# --- a call whose process was lost ---
+
+
+def lose(bench: Bench, turn: Turn) -> None:
+    """Leave the turn's call as a process leaves it that was killed after the start."""
+    keeps = Database(bench.url)
+    with keeps.write() as tx:
+        tx.exec_driver_sql("UPDATE clearances SET status = 'used'")
+        moved = calls.move(
+            tx,
+            "r1/1/0",
+            attempt=1,
+            frm=(CallState.CLEARED,),
+            to=CallState.STARTED,
+            values={"worker": "killed-1", "started_at": turn.run.created_at, "due_at": turn.run.created_at},
+        )
+    keeps.close()
+    assert moved
+
+
+@pytest.mark.parametrize(
+    ("says", "expected", "times"),
+    [
+        ({}, "uncertain", 0),
+        ({"idempotent": True}, "executed", 1),
+        ({"verify": lambda *_: "it was paid"}, "executed", 0),
+        ({"verify": lambda *_: None}, "executed", 1),
+        ({"verify": _raise(ValueError("no answer"))}, "uncertain", 0),
+    ],
+)
+def test_a_started_call_without_a_process_is_run_again_only_where_that_is_safe(
+    bench: Bench, says: dict[str, Any], expected: str, times: int
+) -> None:
+    bench.say("pay", **says)
+    bench.register()
+    turn = cleared(bench)
+    lose(bench, turn)
+    assert named(bench.execute(turn)) == [expected]
+    assert len(bench.effects) == times
+    assert named(bench.execute(turn)) == [expected]
+    assert len(bench.effects) == times
