@@ -72,6 +72,8 @@ class Worker:
             log.info("thread %s was taken over by another worker", thread_id)
         except StoreError as error:
             log.warning("thread %s waits for the database: %s", thread_id, error)
+            # The thread was given back and is due at once; not sooner than the database may be there again.
+            self._stopping.wait(SWEEP_EVERY)
 
     def _segment(self, claimed: Claim) -> None:
         try:

@@ -8,6 +8,7 @@ from langchain_core.messages import BaseMessage
 
 from clearance.apps.chat import ReviewedChat
 from clearance.errors import RunUnfinishedError
+from clearance.outcome import CallState
 from clearance.review import Review, ReviewKind, ReviewStatus
 from clearance.run import Run, RunState
 from clearance.store import calls, reviews, runs
@@ -48,7 +49,7 @@ class Front:
     def bring_to_end(
         self, run_id: str, *, decision: Decision = APPROVE, meanwhile: Callable[[], object] = bool
     ) -> Run:
-        """Decide whatever the run waits for until it has ended, and return it; `meanwhile` is called often."""
+        """Decide whatever the run waits for until it has ended; return it. `meanwhile` is called often."""
 
         def ended() -> bool:
             meanwhile()
@@ -59,6 +60,19 @@ class Front:
 
         until(ended, what=f"the end of run {run_id}")
         return self.run(run_id)
+
+    def wait_until_ended(self, run_id: str) -> Run:
+        """Return the run as soon as it has ended; whatever it waits for is decided by somebody else."""
+        until(lambda: not self.run(run_id).is_open, what=f"the end of run {run_id}")
+        return self.run(run_id)
+
+    def wait_until_first_call_is(self, state: CallState, run_id: str) -> None:
+        """Return as soon as the ledger says so of the run's first call."""
+        until(lambda: self.calls(run_id)[0].state is state, what=f"{state} of the call of run {run_id}")
+
+    def wait_until_idle(self, thread_id: str) -> None:
+        """Return as soon as no process has anything left to do for the thread."""
+        until(lambda: self.is_idle(thread_id), what=f"{thread_id} to be idle")
 
     def say(self, thread_id: str, text: str, *, decision: Decision = APPROVE) -> str:
         """Send a message, decide what it leads to, and return the answer."""
@@ -79,7 +93,7 @@ class Front:
     def wait_until_parked(self, run_id: str) -> Review:
         """Return the review that the run waits for, as soon as no process has anything left of it."""
         review = self.wait_until_pending(run_id)
-        until(lambda: self.is_idle(review.thread_id), what="the end of the segment")
+        self.wait_until_idle(review.thread_id)
         return review
 
     def is_idle(self, thread_id: str) -> bool:

@@ -11,7 +11,6 @@ from clearance.review import Answer, Review, ReviewKind, ReviewStatus
 from clearance.store.calls import LedgerRow
 from clearance.store.trail import trail
 from tests.journeys.front import Front
-from tests.journeys.processes import until
 
 UNFINISHED = {CallState.HELD, CallState.CLEARED, CallState.STARTED}
 REPEATABLE = {"look", "peek", "post"}
@@ -37,7 +36,7 @@ def check(front: Front) -> None:
     """Check that nothing is lost, nothing ran twice, and the trail tells all of it."""
     threads = {run.thread_id for run in front.runs()}
     for thread_id in threads:
-        until(lambda thread_id=thread_id: front.is_idle(thread_id), what=f"{thread_id} to be idle")
+        front.wait_until_idle(thread_id)
     rows = [row for run in front.runs() for row in front.calls(run.id)]
     asked = [review for thread_id in threads for review in front.reviews(thread_id)]
     assert not [run for run in front.runs() if run.is_open]

@@ -122,7 +122,7 @@ def was_killed(process: BaseProcess) -> bool:
     return True
 
 
-def until(condition: Callable[[], Found], *, patience: float = PATIENCE, what: str = "") -> Found:
+def until(condition: Callable[[], Found | None], *, patience: float = PATIENCE, what: str = "") -> Found:
     """Return what the condition gives as soon as that is true; fail when it never is."""
     end = time.monotonic() + patience
     while not (found := condition()):

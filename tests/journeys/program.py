@@ -84,7 +84,7 @@ class Script(BaseChatModel):
     def _llm_type(self) -> str:
         return "script"
 
-    def bind_tools(self, tools: Any, **_: Any) -> "Script":  # type: ignore[override]
+    def bind_tools(self, tools: Any, **_: Any) -> "Script":
         """The script knows its tools."""
         return self
 

@@ -52,12 +52,12 @@ def test_a_late_result_of_a_frozen_worker_is_kept_and_answers_the_question(
     until(stage.effects)
     stop(first)
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert "its outcome is unknown" in (front.run(run_id).answer or "")
     [question] = front.open_outcomes("t1")
     stage.release("a")
     go_on(first)
-    until(lambda: front.calls(run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, run_id)
     assert front.open_outcomes("t1") == []
     assert front.stage.effects() == [f"hold a {run_id}/1/0"]
     assert "hold did a" in front.say("t1", "send b")
@@ -80,9 +80,9 @@ def test_a_worker_that_thaws_after_it_was_replaced_runs_nothing_twice(
     go_on(first)
     # By now two workers live, and either may be the one.
     assert front.say("t1", "send b").endswith("send did b")
-    until(lambda: front.is_idle("t1"))
+    front.wait_until_idle("t1")
     until(lambda: len(front.stage.effects()) == 2)
-    until(lambda: front.calls(run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, run_id)
     assert [r.id for r in front.reviews("t1") if r.kind is ReviewKind.CALLS][-1] == f"{run_id}/1/1"
     check(front)
 

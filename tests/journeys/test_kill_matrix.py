@@ -1,4 +1,4 @@
-"""A worker is killed at every place that a turn passes, another one takes over: nothing is lost or run twice."""
+"""A worker is killed at every place that a turn passes, another goes on: nothing is lost or runs twice."""
 
 from collections import Counter
 from multiprocessing.process import BaseProcess

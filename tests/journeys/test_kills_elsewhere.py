@@ -1,4 +1,4 @@
-"""Kills beside the straight way of a turn: of who sends or decides, while parked, in a takeover, in recovery."""
+"""Kills beside the straight way of a turn: of who sends or decides, while parked, in a takeover."""
 
 from collections import Counter
 
@@ -51,7 +51,7 @@ def test_a_committed_decision_counts_whoever_dies_then(
     until(lambda: was_killed(decider))
     if not worker_lives:
         processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert front.run(run_id).answer == "send did a"
     check(front)
 
@@ -63,7 +63,7 @@ def test_a_parked_run_needs_no_process(stage: Stage, processes: Processes, front
     kill(first)
     front.decide(review)
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert front.run(run_id).answer == "send did a"
     check(front)
 
@@ -83,7 +83,7 @@ def test_a_decision_that_overtakes_the_interrupt_is_not_lost(
     else:
         kill(first)
         processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert front.run(run_id).answer == "send did a"
     check(front)
 
@@ -99,7 +99,7 @@ def test_who_takes_over_may_die_too(stage: Stage, processes: Processes, front: F
     second = processes.start(work, stage, f"kill {place}")
     until(lambda: was_killed(second))
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     [row] = front.calls(run_id)
     assert row.state is CallState.UNCERTAIN
     assert len(front.open_outcomes("t1")) == 1
@@ -115,10 +115,10 @@ def test_of_three_parallel_calls_each_ends_as_far_as_it_came(
     front.decide(front.wait_until_pending(run_id))
     until((stage.home / "waits").exists)
     until(lambda: len(stage.effects()) == 2)
-    until(lambda: front.calls(run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, run_id)
     kill(first)
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert [row.state for row in front.calls(run_id)] == [
         CallState.EXECUTED,
         CallState.UNCERTAIN,
@@ -145,7 +145,7 @@ def test_a_call_that_may_be_repeated_is_not_uncertain(
         second = processes.start(work, stage, f"kill {again}")
         until(lambda: was_killed(second))
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     [row] = front.calls(run_id)
     assert row.state is CallState.EXECUTED
     assert {line.split()[2] for line in stage.effects()} == {row.key}
@@ -163,7 +163,7 @@ def test_a_question_whose_asker_dies_before_taking_it_back_still_waits(
     until(lambda: was_killed(withdrawer))
     assert front.pending_of(run_id) == review
     processes.start(withdraw, stage, review.id)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert front.reviews("t1")[0].status is ReviewStatus.WITHDRAWN
     assert front.stage.effects() == []
     check(front)
@@ -179,7 +179,7 @@ def test_a_run_whose_canceller_dies_before_the_commit_goes_on(
     until(lambda: was_killed(canceller))
     assert front.run(run_id).state is RunState.WAITING
     processes.start(cancel, stage, run_id)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert front.run(run_id).state is RunState.CANCELLED
     assert front.say("t1", "send b") == "send did b"
     check(front)
@@ -193,10 +193,10 @@ def test_a_call_that_ran_when_its_run_was_cancelled_is_looked_after(
     front.decide(front.wait_until_pending(run_id))
     until(stage.effects)
     processes.start(cancel, stage, run_id)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     kill(first)
     processes.start(work, stage)
-    until(lambda: front.calls(run_id)[0].state is CallState.UNCERTAIN)
+    front.wait_until_first_call_is(CallState.UNCERTAIN, run_id)
     assert len(front.open_outcomes("t1")) == 1
     assert front.say("t1", "send b") == "send did b"
     check(front)
@@ -210,7 +210,7 @@ def test_a_segment_that_fails_may_die_of_it_and_fails_again(
     until(lambda: was_killed(first))
     assert front.run(run_id).is_open
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert front.run(run_id).state is RunState.FAILED
     assert front.say("t1", "send b") == "send did b"
     check(front)

@@ -33,7 +33,7 @@ def uncertain(stage: Stage, processes: Processes, front: Front, *, place: str) -
     front.decide(front.wait_until_pending(run_id))
     until(lambda: was_killed(first))
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     assert "its outcome is unknown" in (front.run(run_id).answer or "")
     [asked] = front.open_outcomes("t1")
     return asked
@@ -66,7 +66,7 @@ def test_a_call_that_did_not_happen_is_run_once_more_with_a_clearance_of_its_own
     [call] = question.calls
     assert stage.effects() == []
     front.decide(question, APPROVE)
-    until(lambda: front.calls(question.run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, question.run_id)
     assert front.calls(question.run_id)[0].attempt == 2
     assert stage.effects() == [f"send a {call.key}"], "the same idempotency key"
     assert "send did a" in front.say("t1", "send b")
@@ -76,7 +76,7 @@ def test_a_call_that_did_not_happen_is_run_once_more_with_a_clearance_of_its_own
 def test_a_second_attempt_runs_though_nobody_sends_a_message(front: Front, question: Review) -> None:
     front.decide(question, APPROVE)
     until(lambda: len(front.stage.effects()) == 2)
-    until(lambda: front.calls(question.run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, question.run_id)
     check(front)
 
 
@@ -100,7 +100,7 @@ def test_a_second_attempt_may_be_cut_off_like_the_first(
     second = processes.start(work, stage, f"kill {place}")
     until(lambda: was_killed(second))
     processes.start(work, stage)
-    until(lambda: front.is_idle("t1"))
+    front.wait_until_idle("t1")
     [row] = front.calls(question.run_id)
     assert row.attempt == 2
     if SECOND[place]:
@@ -118,7 +118,7 @@ def test_a_second_attempt_may_be_cut_off_like_the_first(
 
 def test_a_second_attempt_needs_its_own_clearance_and_uses_it_up(front: Front, question: Review) -> None:
     front.decide(question, APPROVE)
-    until(lambda: front.calls(question.run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, question.run_id)
     with front.opened.database.read() as tx:
         assert calls.open_second_attempts(tx, "t1") == []
     assert front.say("t1", "send b").endswith("send did b")

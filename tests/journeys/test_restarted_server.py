@@ -12,6 +12,7 @@ import pytest
 
 from clearance.errors import ReviewConflictError, StoreError
 from clearance.outcome import CallState
+from clearance.review import Review
 from clearance.run import RunState
 from tests import databases as server
 from tests.databases import Databases
@@ -43,15 +44,8 @@ class OwnServer:
     def start_again(self) -> None:
         """Start it on the same data, as soon as the processes of the dead one have noticed."""
         data = self.folder / "postgresql" / "data"
-        command = [
-            server._programs(self.folder) / "pg_ctl",
-            "-D",
-            data,
-            "-l",
-            data.parent / "log",
-            "-w",
-            "start",
-        ]
+        log, program = data.parent / "log", server._programs(self.folder) / "pg_ctl"
+        command: list[str | Path] = [program, "-D", data, "-l", log, "-w", "start"]
 
         def started() -> bool:
             with suppress(server.DatabaseServerError):
@@ -89,7 +83,7 @@ def test_a_server_that_dies_under_load_loses_nothing(
             own_server.kill()
             threading.Timer(AWAY, own_server.start_again).start()
 
-        def decided(review=review) -> bool:
+        def decided(review: Review = review) -> bool:
             nonlocal refused
             try:
                 front.decide(review)
@@ -102,7 +96,7 @@ def test_a_server_that_dies_under_load_loses_nothing(
 
         until(decided, what=f"the decision on {review.id}")
     for review in waiting:
-        until(lambda review=review: not front.run(review.run_id).is_open)
+        front.wait_until_ended(review.run_id)
     states = [front.calls(review.run_id)[0].state for review in waiting]
     assert refused > 0, "the server was away"
     assert {front.run(review.run_id).state for review in waiting} == {RunState.DONE}

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from clearance.outcome import CallState
 from clearance.settlement import Wake
 from tests.journeys.front import Front
 from tests.journeys.invariants import check, check_effects, check_trail
-from tests.journeys.processes import Processes, until
+from tests.journeys.processes import Processes
 from tests.journeys.program import Script, Stage, tools_of, work
 
 RUNS = 10
@@ -36,7 +36,7 @@ def test_two_workers_that_are_woken_for_one_thread_run_its_tool_once(
         front.decide(front.wait_until_parked(run_id))
         wake_again(front, run_id)
     for run_id in parked:
-        until(lambda run_id=run_id: not front.run(run_id).is_open)
+        front.wait_until_ended(run_id)
         [row] = front.calls(run_id)
         assert row.state is CallState.EXECUTED
     check(front)
@@ -56,7 +56,7 @@ def test_two_resumes_by_hand_run_the_tool_once(stage: Stage, front: Front, night
     with graphs_by_hand(front, stage.home / "by-hand.db", 2) as graphs:
         for number in range(rounds):
             config = park_by_hand(graphs[0], f"h{number}")
-            at_once([lambda graph=graph: graph.invoke(ANSWER, config) for graph in graphs])
+            resume_at_once(graphs, config)
             assert graphs[0].get_state(config).values["messages"][-1].content == "send did a"
             again = graphs[0].invoke({"messages": [HumanMessage("look b")]}, config)
             assert again["messages"][-1].content == "look did b"
@@ -82,7 +82,7 @@ def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(stage: Stage, 
         config = park_by_hand(graphs[0], "h0")
         killpoints.watch(watcher)
         try:
-            at_once([lambda graph=graph: graph.invoke(ANSWER, config) for graph in graphs])
+            resume_at_once(graphs, config)
         finally:
             killpoints.watch(None)
     check_by_hand(front, 1)
@@ -128,19 +128,19 @@ def graph_by_hand(front: Front, saver: SqliteSaver) -> Agent:
     )
 
 
-def at_once(actions: list[Callable[[], object]]) -> None:
-    """Run every action in a thread of its own, all from the same moment; raise what one raises."""
-    start = threading.Barrier(len(actions))
+def resume_at_once(graphs: list[Agent], config: Any) -> None:
+    """Let a thread for each graph resume the same run, from the same moment; raise what one raises."""
+    start = threading.Barrier(len(graphs))
     raised: list[BaseException] = []
 
-    def act(action: Callable[[], object]) -> None:
+    def resume(graph: Agent) -> None:
         start.wait()
         try:
-            action()
+            graph.invoke(ANSWER, config)
         except BaseException as error:  # noqa: BLE001 (raised again below)
             raised.append(error)
 
-    threads = [threading.Thread(target=act, args=(action,)) for action in actions]
+    threads = [threading.Thread(target=resume, args=(graph,)) for graph in graphs]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -31,7 +31,7 @@ def test_a_tool_that_ends_its_process_is_uncertain_and_another_worker_goes_on(
     until(lambda: first.exitcode is not None)
     assert first.exitcode == 3
     processes.start(work, stage)
-    until(lambda: not front.run(run_id).is_open)
+    front.wait_until_ended(run_id)
     quitted, sent = front.calls(run_id)
     assert quitted.state is CallState.UNCERTAIN
     assert sent.state in (CallState.EXECUTED, CallState.UNCERTAIN), "it ran beside it"
@@ -60,7 +60,7 @@ def test_what_a_tool_returns_late_answers_the_question_and_enters_with_the_next_
     front.bring_to_end(run_id)
     [question] = front.open_outcomes("t1")
     stage.release("a")
-    until(lambda: front.calls(run_id)[0].state is CallState.EXECUTED)
+    front.wait_until_first_call_is(CallState.EXECUTED, run_id)
     assert front.open_outcomes("t1") == []
     withdrawn = next(review for review in front.reviews("t1") if review.id == question.id)
     assert withdrawn.status is ReviewStatus.WITHDRAWN
@@ -132,10 +132,10 @@ def test_more_tools_than_segments_may_hang_and_the_worker_goes_on(
     for run_id in hanging:
         front.decide(front.wait_until_pending(run_id))
     for run_id in hanging:
-        until(lambda run_id=run_id: not front.run(run_id).is_open)
+        front.wait_until_ended(run_id)
         assert front.run(run_id).state is RunState.DONE
     assert front.say("t9", "send b") == "send did b"
     stage.release("a")
     for run_id in hanging:
-        until(lambda run_id=run_id: front.calls(run_id)[0].state is CallState.EXECUTED)
+        front.wait_until_first_call_is(CallState.EXECUTED, run_id)
     check(front)

@@ -1,4 +1,4 @@
-"""A gated tool runs once, with exactly what was cleared, by the people and rules of today; else not at all."""
+"""A gated tool runs once, with exactly what was cleared, by the people and rules of today; or not at all."""
 
 import threading
 from collections.abc import Callable

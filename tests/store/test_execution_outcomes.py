@@ -1,4 +1,4 @@
-"""Whatever a tool does, its call comes to one outcome; one that is unknown is said to be so and asked about."""
+"""Whatever a tool does, its call has one outcome; one that is unknown is said to be so and asked about."""
 
 import threading
 import time

@@ -2,11 +2,18 @@
 
 import json
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
+from clearance import turns
 from clearance.people import Person, Role
+from clearance.policy import Effect, Policy
+from clearance.program import Program
+from clearance.run import Run, RunState
+from clearance.store import reviews
+from clearance.toolcall import Tool, ToolCall
 from tests.ways_in.desk import TWO_PEOPLE, Desk, answers, error
 
 MAIL = '{"to":"bo@example.org","body":"Hi"}'
@@ -232,3 +239,36 @@ def test_a_wait_that_ends_before_the_run_says_so_and_keeps_the_decision(desk: De
     assert done.exit_code == 10
     assert json.loads(done.stdout)["review"]["status"] == "settled"
     assert json.loads(done.stderr)["error"] == "run_unfinished"
+
+
+def _uncertain(desk: Desk) -> str:
+    """Have a call pass its time limit, and return the review that asks what became of it."""
+    # It never ends: its own result, however late, would answer the question.
+    hang = Tool("hang", {"type": "object"}, run=lambda *_: threading.Event().wait(), timeout=0.05)
+    with desk.open() as c:
+        program = Program("desk", tools={"hang": hang}, policy=Policy(default=Effect.ALLOW))
+        c.register(program)
+        with c.database.read() as tx:
+            now = c.database.now(tx)
+        by_hand = Run("r", "t", "desk", RunState.RUNNING, requester="ana", input=None, created_at=now)
+        call = ToolCall("r/1/0", "hang", '{"x":1}')
+        run = turns.start_by_caller(c.ledger, by_hand)
+        c.execution.execute(run, [call], message=1, tools=program.tools, fence=None)
+        with c.database.read() as tx:
+            (review,) = reviews.inbox(tx)
+    return review.id
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [(["approve"], "approved"), (["reject"], "rejected"), (["respond", "--text", "sent"], "responded")],
+)
+def test_an_unknown_outcome_is_asked_about_and_answered(desk: Desk, words: list[str], answer: str) -> None:
+    review = _uncertain(desk)
+    shown = desk.run("show", review).stdout
+    assert "nobody knows whether it happened" in shown
+    assert "if approved    it did not happen: hang runs again, with exactly these arguments." in shown
+    done = desk.run(words[0], review, *words[1:], "--wait", "1")
+    assert done.exit_code == 0, done.output
+    assert "enters the conversation with its next message" in done.stdout
+    assert answers(desk.review(review)) == [answer]

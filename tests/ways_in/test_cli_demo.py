@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -159,6 +159,8 @@ def test_a_conversation_goes_on_where_it_was_left(home: Path) -> None:
         shown.type("l")
         assert shown.wait() == 0
     with terminal(home, "chat", "--thread", "kept") as shown:
+        shown.wait_for("The last turn was:")
+        shown.wait_for("Delete customer CU-1005")
         shown.wait_for("[l]ater > ")
         shown.type("r")
         shown.wait_for("Why?")
@@ -196,3 +198,18 @@ def test_the_graph_is_drawn_as_the_three_nodes(tmp_path: Path) -> None:
         assert node in drawn
     assert json.loads(run(tmp_path, "chat", "graph", "--json").stdout)["mermaid"] == drawn.removesuffix("\n")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_demo_and_what_comes_after_it_work_on_postgresql(
+    new_postgres_database: Callable[[], str], tmp_path: Path
+) -> None:
+    url = new_postgres_database()
+    done = run(tmp_path, "--database", url, "demo", "--json")
+    assert done.returncode == 0, done.stderr
+    review = json.loads(done.stdout)["pending_review"]["review_id"]
+    done = run(tmp_path, "--database", url, "approve", review, "--wait", str(LONG), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["worker_running"] is False
+    assert found["run"]["state"] == "done"
+    assert len(_mails(tmp_path)) == 1

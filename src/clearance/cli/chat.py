@@ -90,6 +90,8 @@ def _talk(c: "Clearance", options: Options, thread: str, *, model: str) -> None:
     talk.begin(model)
     with c.database.read() as tx:
         earlier = runs.open_run(tx, thread)
+        last = runs.list_runs(tx, thread_id=thread, limit=1)
+    talk.recall(last)
     if earlier is not None and not talk.take(lambda: follow(c, earlier.id)):
         return
     while (text := talk.next_message()) is not None:
@@ -134,6 +136,19 @@ class _Talk:
             line(self._console, shown(label(), "bold yellow"))
         if self._by_hand:
             notice("Ctrl-D ends the conversation.")
+
+    def recall(self, last: "list[Run]") -> None:
+        """Show where the conversation was left."""
+        from rich.text import Text
+
+        from clearance.cli.screen import block, line
+
+        for run in last if self._by_hand else ():
+            line(self._console, Text("The last turn was:", "dim"))
+            for who, text in (("you", run.input), ("agent", run.answer)):
+                if text:
+                    line(self._console, Text(who, "dim"))
+                    block(self._console, text, style="dim")
 
     def next_message(self) -> str | None:
         """Return the next message, None at the end of the input."""

@@ -44,7 +44,7 @@ def draw_head(console: Console, found: Whole) -> None:
     if review.reason:
         state.append(". ").append_text(shown(review.reason))
     _row(console, "state", state)
-    if review.kind is ReviewKind.OUTCOME:
+    if review.kind is ReviewKind.OUTCOME and review.status is ReviewStatus.PENDING:
         what = "The call was started, and nobody knows whether it happened. Find out, then answer."
         _row(console, "question", Text(what, "bold"))
     _row(console, "asked by", shown(f"{review.requester}, {_when(review.asked_at, found.now)}"))

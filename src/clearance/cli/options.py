@@ -45,7 +45,16 @@ def invocation(options: Options) -> str:
         program = f"{sys.executable} -m clearance"
     else:
         program = "clearance"
-    return " ".join([program, *map(shlex.quote, replace(options, as_json=False).arguments())])
+    told = replace(options, as_json=False, database=_without_password(options.database))
+    return " ".join([program, *map(shlex.quote, told.arguments())])
+
+
+def _without_password(url: str | None) -> str | None:
+    if url is None:
+        return None
+    from sqlalchemy.engine import make_url
+
+    return make_url(url).render_as_string(hide_password=True)
 
 
 def options_of(ctx: typer.Context, *, as_json: bool = False) -> Options:

@@ -133,11 +133,12 @@ def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> 
 
     works = anyone_works(c)
     failure: ClearanceError | None = None
+    waits = request.wait is not None and after.kind is not ReviewKind.OUTCOME
     if not request.options.as_json:
         _say_decided(after, answers)
-        if request.wait is None:
+        if not waits:
             _say_who_goes_on(c, after, works=works)
-    if request.wait is not None and after.kind is not ReviewKind.OUTCOME:
+    if waits:
         try:
             _wait(c, request, after)
         except ClearanceError as error:

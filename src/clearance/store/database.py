@@ -204,7 +204,7 @@ def _sqlite_engine(url: URL, *, begin: str, patience: float) -> Engine:
 
 
 def _postgresql_engine(url: URL, *, patience: float) -> Engine:
-    engine = create_engine(url, pool_size=10, max_overflow=40, pool_pre_ping=True)
+    engine = create_engine(url, hide_parameters=True, pool_size=10, max_overflow=40, pool_pre_ping=True)
 
     @event.listens_for(engine, "connect")
     def _connect(connection: Any, _: Any) -> None:

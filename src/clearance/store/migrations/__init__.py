@@ -4,14 +4,20 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
+from clearance.errors import SettingsError
+
 FOLDER = Path(__file__).parent
 
 
 def upgrade(tx: Connection, *, revision: str = "head") -> None:
-    """Bring the database to a revision; nothing happens when it is there."""
+    """Bring the database to a revision; nothing happens when it is there.
+
+    Raises `SettingsError` for a database that a newer version has migrated.
+    """
     from alembic.migration import MigrationContext
     from alembic.operations import Operations
     from alembic.script import ScriptDirectory
+    from alembic.util import CommandError
 
     scripts = ScriptDirectory(str(FOLDER))
     context = MigrationContext.configure(
@@ -19,5 +25,10 @@ def upgrade(tx: Connection, *, revision: str = "head") -> None:
     )
     if context.get_current_heads() == tuple(scripts.get_heads()):
         return
-    with Operations.context(context):
-        context.run_migrations()
+    try:
+        with Operations.context(context):
+            context.run_migrations()
+    except CommandError as error:
+        raise SettingsError(
+            "The database was made by a newer version of Clearance. Use that version, or another database."
+        ) from error
