@@ -10,6 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from clearance.outcome import CallState
+from clearance.review import ReviewKind, ReviewStatus
 from clearance.run import RunState
 from clearance.store import audit, calls, people, reviews, runs
 from clearance.store.database import Database
@@ -17,6 +18,7 @@ from clearance.store.database import Database
 SLOW = timedelta(minutes=1)
 """A thread that wants a segment for longer than this is stuck, or has no worker."""
 SHOWN = 20
+_ANSWERED = "It was answered that it did not happen; a worker runs it again: clearance worker"
 
 
 class Level(StrEnum):
@@ -36,25 +38,31 @@ class Finding:
     advice: str = ""
 
 
-def check_up(database: Database, *, key: Path) -> list[Finding]:
-    """Look at a workspace; the worst come first. Raises `StoreError` when the database cannot be read."""
+def check_up(database: Database, *, key: Path, anyone_works: bool) -> list[Finding]:
+    """Look at a workspace; the worst come first. Raises `StoreError` when the database cannot be read.
+
+    `anyone_works` says whether a living process advances its threads.
+    """
     with database.read() as tx:
         found = [finding for look in _LOOKS for finding in look(tx, database)]
+        found += _threads(tx, database, anyone_works=anyone_works)
     found += _key(key)
     order = (Level.FAULT, Level.ATTENTION, Level.GOOD)
     return sorted(found, key=lambda finding: order.index(finding.level))
 
 
-def _threads(tx: Connection, database: Database) -> Iterator[Finding]:
-    late = runs.list_runs(tx, states=(RunState.QUEUED,), limit=SHOWN)
-    since = database.now(tx) - SLOW
-    stuck = [run for run in late if run.created_at < since and runs.wants(tx, run.thread_id)]
-    for run in stuck:
+def _threads(tx: Connection, database: Database, *, anyone_works: bool) -> Iterator[Finding]:
+    late = database.now(tx) - SLOW
+    states = (RunState.QUEUED,) if anyone_works else (RunState.QUEUED, RunState.RUNNING)
+    stuck = [(run, since) for run, since in runs.wanting(tx, states=states) if since < late]
+    for run, since in stuck[:SHOWN]:
         yield Finding(
             Level.FAULT,
-            f"run {run.id} has waited for a worker since {run.created_at:%Y-%m-%d %H:%M} UTC",
+            f"run {run.id} waits for a worker since {since:%Y-%m-%d %H:%M} UTC",
             f"Start a worker that knows the program {run.program}: clearance worker",
         )
+    if len(stuck) > SHOWN:
+        yield Finding(Level.FAULT, f"{len(stuck) - SHOWN} more runs wait for a worker", "clearance runs")
     if not stuck:
         yield Finding(Level.GOOD, "no run waits for a worker")
 
@@ -62,10 +70,13 @@ def _threads(tx: Connection, database: Database) -> Iterator[Finding]:
 def _uncertain(tx: Connection, _: Database) -> Iterator[Finding]:
     rows = calls.in_state(tx, CallState.UNCERTAIN, limit=SHOWN)
     for row in rows:
+        asked = reviews.of_call(tx, row.key, kind=ReviewKind.OUTCOME)
+        waiting = [review.id for review in asked if review.status is ReviewStatus.PENDING]
+        advice = f"Find out, then answer: clearance show {waiting[-1]}" if waiting else _ANSWERED
         yield Finding(
             Level.ATTENTION,
             f"call {row.key} ({row.tool}) is uncertain: it may or may not have happened",
-            f"Find out, then answer: clearance show {row.key}/outcome/{row.attempt}",
+            advice,
         )
     if not rows:
         yield Finding(Level.GOOD, "no call is uncertain")
@@ -115,13 +126,14 @@ def _key(path: Path) -> Iterator[Finding]:
     if not path.exists():
         yield Finding(Level.GOOD, "the notary's key is made when a worker first starts")
     elif stat.S_IMODE(path.stat().st_mode) & 0o077:
-        yield Finding(Level.FAULT, f"others may read the notary's key {path}", f"Run: chmod 600 {path}")
+        # What everybody may read is refused when the workspace is opened.
+        what = f"members of its group may read the notary's key {path}"
+        yield Finding(Level.ATTENTION, what, f"Run: chmod 600 {path}")
     else:
         yield Finding(Level.GOOD, "the notary's key is there, and readable by its owner only")
 
 
 _LOOKS: tuple[Callable[[Connection, Database], Iterator[Finding]], ...] = (
-    _threads,
     _uncertain,
     _started,
     _reviews,

@@ -73,6 +73,23 @@ def published_keys(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in files if file.exists())
 
 
+def keep_keys(path: Path, pem: bytes) -> None:
+    """Keep public keys of seals that came from elsewhere beside the key file, among those published.
+
+    Raises `InvalidInputError` when they cannot be read, `SettingsError` when they cannot be kept.
+    """
+    try:
+        there = published_keys(path)
+        known = public_keys(there) if there else {}
+        new = sorted(public_keys(pem).keys() - known.keys())
+        if new:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            own = path.with_suffix(".pub")
+            os.replace(_written(own, pem, mode=0o644), own.with_stem(f"{own.stem}-{new[0]}"))
+    except OSError as error:
+        raise SettingsError(f"The public keys cannot be kept beside {path}: {error.strerror}") from error
+
+
 class Notary:
     """Numbers and seals the trail of one database. Any number of them may work on it, in any processes."""
 

@@ -53,6 +53,7 @@ def list_entries(
 
         with c.database.read() as tx:
             found = audit.read_after(tx, after, limit=limit, subject=subject)
+            waiting = audit.standing(tx).waiting
     if options.as_json:
         print_json([entry_record(entry) for entry in found])
         return
@@ -64,6 +65,8 @@ def list_entries(
         line(console, shown(entry.subject).append(f"  {entry.actor}", "dim"), lead=lead)
     if not found:
         line(console, "There are no such entries.")
+    if waiting:
+        notice("Some entries have no number yet, and are not listed; a worker numbers them.")
 
 
 def verify(
@@ -94,9 +97,12 @@ def verify(
 def export(
     ctx: typer.Context,
     file: Annotated[Path | None, typer.Argument(help="Where to; without it, standard output.")] = None,
+    *,
+    as_json: Json = False,
 ) -> None:
     """Write the trail as JSON lines that can be checked far from here. Only what has a number is in it."""
-    with opened(options_of(ctx)) as c:
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c:
         from clearance.errors import SettingsError
         from clearance.export import export_lines
         from clearance.store.trail import trail
@@ -113,13 +119,24 @@ def export(
                 target.writelines(lines)
         except OSError as error:
             raise SettingsError(f"{file} cannot be written: {error.strerror}") from error
-    notice(f"Check it with: clearance audit verify {file} --key notary.pub")
+    if options.as_json:
+        print_json({"export": str(file)})
+    else:
+        notice(f"Check it with: clearance audit verify {file} --key notary.pub")
 
 
-def key(ctx: typer.Context) -> None:
+def key(ctx: typer.Context, *, as_json: Json = False) -> None:
     """Print the public key of the seals, to be kept where nobody of this workspace can change it."""
-    with opened(options_of(ctx)) as c:
-        sys.stdout.write(_own_keys(c).decode())
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c:
+        from clearance.audit import public_keys
+
+        pem = _own_keys(c)
+        ids = list(public_keys(pem))
+    if options.as_json:
+        print_json({"key_ids": ids, "pem": pem.decode()})
+    else:
+        sys.stdout.write(pem.decode())
 
 
 def _verify_workspace(c: "Clearance", *, key: Path | None, expect_head: str | None) -> "Report":

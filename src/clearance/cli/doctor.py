@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 import typer
 from rich.text import Text
 
-from clearance.cli.options import Json, opened, options_of
+from clearance.cli.options import Json, Options, opened, options_of
 from clearance.cli.screen import line, out, print_json, shown, working
+from clearance.cli.waiting import anyone_works
 
 if TYPE_CHECKING:
     from clearance.health import Finding
@@ -23,12 +24,7 @@ def register(app: typer.Typer) -> None:
 def doctor(ctx: typer.Context, *, as_json: Json = False) -> None:
     """Check the settings, the workspace, stuck runs and uncertain calls. Exits with 1 for a fault."""
     options = options_of(ctx, as_json=as_json)
-    with opened(options) as c, working("Looking"):
-        from clearance.assembly import PRIVATE
-        from clearance.health import check_up
-
-        where = c.database.url.render_as_string()
-        found = check_up(c.database, key=c.home / PRIVATE / "notary.key")
+    where, found = _look(options)
     found += _settings()
     if options.as_json:
         print_json({"database": where, "findings": [_record(each) for each in found]})
@@ -36,6 +32,23 @@ def doctor(ctx: typer.Context, *, as_json: Json = False) -> None:
         _draw(where, found)
     if any(each.level == "fault" for each in found):
         raise typer.Exit(FAULTY)
+
+
+def _look(options: Options) -> "tuple[str | None, list[Finding]]":
+    """Return which database was looked at, and what was found; that it cannot be opened is a finding."""
+    from clearance.errors import SettingsError, StoreError
+    from clearance.health import Finding, Level, check_up
+
+    try:
+        with opened(options) as c, working("Looking"):
+            from clearance.assembly import PRIVATE
+
+            where = c.database.url.render_as_string()
+            key = c.home / PRIVATE / "notary.key"
+            return where, check_up(c.database, key=key, anyone_works=anyone_works(c))
+    except (SettingsError, StoreError) as error:
+        advice = "Mend this, then look again: clearance doctor"
+        return None, [Finding(Level.FAULT, str(error), advice)]
 
 
 def _settings() -> "list[Finding]":
@@ -52,9 +65,10 @@ def _record(finding: "Finding") -> dict[str, str]:
     return {"level": finding.level, "what": finding.what, "advice": finding.advice}
 
 
-def _draw(where: str, found: "list[Finding]") -> None:
+def _draw(where: str | None, found: "list[Finding]") -> None:
     console = out()
-    line(console, shown(where, "dim"), lead=Text("  database  ", "dim"))
+    if where is not None:
+        line(console, shown(where, "dim"), lead=Text("  database  ", "dim"))
     for each in found:
         mark, style = _MARKS[each.level]
         line(console, shown(each.what), lead=Text(f"{mark} ", style))

@@ -55,9 +55,9 @@ def of_run(tx: Connection, run_id: str) -> list[LedgerRow]:
     return [_row(found) for found in tx.execute(query).mappings()]
 
 
-def in_state(tx: Connection, *states: CallState, limit: int = 100) -> list[LedgerRow]:
-    """Return calls in these states."""
-    query = select(calls).where(calls.c.state.in_([state.value for state in states]))
+def in_state(tx: Connection, *states: CallState, limit: int = 100, after: str = "") -> list[LedgerRow]:
+    """Return calls in these states, in the order of their keys, from the first one after `after`."""
+    query = select(calls).where(calls.c.state.in_([state.value for state in states]), calls.c.key > after)
     return [_row(found) for found in tx.execute(query.order_by(calls.c.key).limit(limit)).mappings()]
 
 

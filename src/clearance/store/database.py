@@ -180,7 +180,9 @@ def _file_system(folder: Path) -> str:
 
 
 def _sqlite_engine(url: URL, *, begin: str, patience: float) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": patience}, pool_size=20, max_overflow=80)
+    engine = create_engine(
+        url, hide_parameters=True, connect_args={"timeout": patience}, pool_size=20, max_overflow=80
+    )
 
     @event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _: Any) -> None:

@@ -1,14 +1,16 @@
 """Rows of threads and runs: starting, claiming, parking, ending."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, select, update
+from sqlalchemy import Connection, Select, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from clearance.errors import FenceLostError, NotFoundError
 from clearance.run import OPEN, Run, RunState
-from clearance.store.tables import runs, threads
+from clearance.store.tables import reviews, runs, threads
 
 _OPEN_STATES = tuple(sorted(OPEN))
 
@@ -127,6 +129,29 @@ def list_runs(
     return [_run(row) for row in tx.execute(query).mappings()]
 
 
+def wanting(tx: Connection, *, states: tuple[RunState, ...]) -> list[tuple[Run, datetime]]:
+    """Return the runs in these open states whose threads want a segment, and since when at the latest.
+
+    That is when the run was asked for, or when its last review ended. The longest waiting come first.
+    """
+    ended = select(func.max(reviews.c.ended_at)).where(reviews.c.run_id == runs.c.id).scalar_subquery()
+    query = (
+        select(runs, ended.label("decided_at"))
+        .join(threads, threads.c.id == runs.c.thread_id)
+        .where(
+            runs.c.state.in_([state.value for state in states]),
+            threads.c.wanted > threads.c.done,
+            threads.c.caller_driven.is_(False),
+        )
+    )
+    found = [
+        (_run({name: value for name, value in row.items() if name != "decided_at"}), row["decided_at"])
+        for row in tx.execute(query).mappings()
+    ]
+    waiting = [(run, max(run.created_at, decided_at or run.created_at)) for run, decided_at in found]
+    return sorted(waiting, key=lambda pair: pair[1])
+
+
 def set_state(tx: Connection, run_id: str, state: RunState) -> None:
     """Move an open run to another open state."""
     tx.execute(
@@ -203,6 +228,17 @@ def unclaim(tx: Connection, claimed: Claim) -> None:
     )
 
 
+def shut_out(tx: Connection, thread_id: str, *, fence: int = 0) -> None:
+    """Take a thread from whoever holds it: its fence rises, above `fence` too, and it has no owner.
+
+    The thread is locked until the transaction ends.
+    """
+    found = lock_thread(tx, thread_id)
+    tx.execute(
+        update(threads).where(threads.c.id == thread_id).values(fence=max(found.fence, fence) + 1, owner=None)
+    )
+
+
 def due_threads(tx: Connection, *, programs: tuple[str, ...], limit: int) -> list[str]:
     """Return threads of these programs that want a segment and have no owner."""
     query = (
@@ -238,5 +274,5 @@ def _one(tx: Connection, query: Select[tuple[object, ...]]) -> Run | None:
     return None if row is None else _run(row)
 
 
-def _run(row: RowMapping) -> Run:
+def _run(row: Mapping[Any, Any]) -> Run:
     return Run(**{**row, "state": RunState(row["state"])})

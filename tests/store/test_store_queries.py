@@ -1,0 +1,179 @@
+"""The queries that run all the time find their rows by an index, however much else there is."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, event
+
+from clearance.run import RunState
+from clearance.store import audit, calls, people, policies, reviews, runs
+from clearance.store.database import Database
+
+NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
+MANY = 5_000
+"""Threads with a run, a review and a call each; one in fifty waits."""
+ENTRIES = 30_000
+
+_NUMBERS = {
+    "sqlite": "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {many})",
+    "postgresql": "WITH s(n) AS (SELECT generate_series(1, {many}))",
+}
+# `wide` makes rows as wide as real ones: else a whole table is read sooner than an index.
+_ROWS = """
+INSERT INTO threads {s} SELECT
+    't' || n, 'chat', {false}, 1, CASE n % 100 WHEN 0 THEN 0 ELSE 1 END, 1, NULL, n FROM s;
+INSERT INTO runs {s} SELECT
+    'r' || n, 't' || n, 'chat', CASE n % 50 WHEN 0 THEN 'waiting' ELSE 'done' END, 'tom', {wide}, NULL, NULL,
+    n, NULL FROM s;
+INSERT INTO reviews {s} SELECT
+    'r' || n || '/1/1', 'r' || n, 't' || n, 'calls', 1, 1, CASE n % 50 WHEN 0 THEN 'pending' ELSE 'settled' END,
+    1, 'tom', n, CASE n % 100 WHEN 0 THEN n ELSE NULL END, NULL, n % 4, {wide} FROM s;
+INSERT INTO reviewed_calls {s} SELECT
+    'r' || n || '/1/1', 'r' || n || '/1/0', 0, '', 'pay', '{{}}', 'pay', {wide}, '', '', '', 1, 'waiting',
+    '{verdict}' FROM s;
+INSERT INTO decisions {s} SELECT
+    'd' || n, 'r' || n || '/1/1', 'r' || n || '/1/0', 1, 'approve', 'rita', n, {wide}, NULL, NULL FROM s;
+INSERT INTO clearances {s} SELECT
+    'c' || n, 'r' || n || '/1/0', 'r' || n || '/1/1', {wide}, 1,
+    CASE n % 50 WHEN 0 THEN 'open' ELSE 'used' END, n, NULL FROM s;
+INSERT INTO calls {s} SELECT
+    'r' || n || '/1/0', 'r' || n, 'pay', {wide}, '', 'executed', 1, 1, NULL, NULL, NULL, NULL, NULL, NULL FROM s;
+INSERT INTO entries {s_entries} SELECT
+    'e' || n, CASE WHEN n <= {entries} - 50 THEN n ELSE NULL END, n, 'run:done', 'r' || n, 'tom', '{{}}', {wide}
+    FROM s;
+UPDATE notary SET last_seq = {entries} - 50
+"""
+_VERDICT = (
+    '{"decisions":["approve"],"effect":"hold","expire":null,"faults":[],"flags":{},"policy":"","reason":false,'
+    '"risk":"low","rules":[],"who":[]}'
+)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query of the product, and the index by which it finds its rows."""
+
+    run: Callable[[Connection], object]
+    table: str
+    index: str
+
+
+QUERIES = {
+    "inbox page": Query(lambda tx: reviews.inbox(tx, limit=50), "reviews", "reviews_inbox"),
+    "due reviews": Query(lambda tx: reviews.due(tx, now=NOW, limit=100), "reviews", "reviews_due"),
+    "pending review of a thread": Query(
+        lambda tx: reviews.pending(tx, "t500"), "reviews", "reviews_by_thread"
+    ),
+    "reviews of a message": Query(lambda tx: reviews.of_message(tx, "r500", 1), "reviews", "reviews_by_run"),
+    "reviews of a call": Query(
+        lambda tx: reviews.of_call(tx, "r500/1/0"), "reviewed_calls", "reviewed_calls_by_key"
+    ),
+    "decisions of a review": Query(
+        lambda tx: reviews.review(tx, "r500/1/1"), "decisions", "decisions_by_review"
+    ),
+    "due threads": Query(
+        lambda tx: runs.due_threads(tx, programs=("chat",), limit=10), "threads", "threads_wanted"
+    ),
+    "open run of a thread": Query(lambda tx: runs.open_run(tx, "t500"), "runs", "runs_"),
+    "runs that wait": Query(
+        lambda tx: runs.list_runs(tx, states=(RunState.QUEUED,)), "runs", "runs_by_state"
+    ),
+    "calls of a run": Query(lambda tx: calls.of_run(tx, "r500"), "calls", "calls_by_run"),
+    "entries of a number": Query(lambda tx: audit.read_after(tx, 4900, limit=10), "entries", "seq"),
+    "unnumbered entries": Query(lambda tx: audit.standing(tx, since=NOW), "entries", "entries_"),
+    "numbering": Query(lambda tx: audit.number(tx), "entries", "entries_unnumbered"),
+    "open clearance": Query(
+        lambda tx: calls.use(tx, "r500/1/0", attempt=1, fingerprint="", now=NOW),
+        "clearances",
+        "clearances_one_open",
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def full(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, databases: Any
+) -> Iterator[Database]:
+    """A database with much in it, whose statistics are those of a database in use."""
+    kind = str(request.param)
+    url = databases.migrated(kind, tmp_path_factory.mktemp("full"))
+    database = Database(url)
+    sqlite = database.is_sqlite
+    values = {
+        "s": _NUMBERS[kind].format(many=MANY),
+        "s_entries": _NUMBERS[kind].format(many=ENTRIES),
+        "entries": ENTRIES,
+        "false": 0 if sqlite else "false",
+        "wide": "printf('%.*c', 200, 'x')" if sqlite else "repeat('x', 200)",
+        "verdict": _VERDICT,
+    }
+    with database.write() as tx:
+        for statement in _ROWS.format(**values).split(";"):
+            tx.exec_driver_sql(statement.replace("%", "%%") if not sqlite else statement)
+        tx.exec_driver_sql("ANALYZE")
+    yield database
+    database.close()
+    if not sqlite:
+        databases.drop(url)
+
+
+def plans(database: Database, query: Query) -> str:
+    """Return how the database carries out every statement of a query; what it changes is rolled back."""
+    said: list[tuple[str, Any]] = []
+    found: list[str] = []
+
+    class Back(Exception):
+        """The way out of the transaction."""
+
+    explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
+    try:
+        with database.write() as tx:
+
+            @event.listens_for(tx, "before_cursor_execute")
+            def _(_: Any, __: Any, statement: str, parameters: Any, *___: Any) -> None:
+                if not statement.startswith(explain):
+                    said.append((statement, parameters))
+
+            query.run(tx)
+            for statement, parameters in list(said):
+                if query.table in statement and not statement.startswith("SET"):
+                    found += [str(row[-1]) for row in tx.exec_driver_sql(explain + statement, parameters)]
+            raise Back
+    except Back:
+        return "\n".join(found)
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
+def test_a_query_that_runs_all_the_time_finds_its_rows_by_an_index(full: Database, query: Query) -> None:
+    plan = plans(full, query)
+    assert query.index in plan, plan
+    assert f"SCAN {query.table}\n" not in plan + "\n", plan
+    assert f"Seq Scan on {query.table}" not in plan, plan
+
+
+def test_an_inbox_page_is_not_sorted(full: Database) -> None:
+    plan = plans(full, QUERIES["inbox page"])
+    first = plan.split("decisions")[0].split("reviewed_calls")[0]
+    assert "TEMP B-TREE" not in first
+    assert "Sort" not in first
+
+
+def test_the_same_query_finds_its_rows_by_the_index_when_it_has_run_often(full: Database) -> None:
+    for name in ("inbox page", "due threads", "pending review of a thread"):
+        query = QUERIES[name]
+        for _ in range(12):
+            with full.read() as tx:
+                query.run(tx)
+        assert query.index in plans(full, query)
+
+
+def test_rows_are_found_and_read_as_they_are(full: Database) -> None:
+    with full.read() as tx:
+        assert len(reviews.inbox(tx, limit=50)) == 50
+        assert reviews.due(tx, now=NOW + timedelta(days=1), limit=10)
+        assert len(runs.due_threads(tx, programs=("chat",), limit=1000)) == MANY // 100
+        assert people.nobody(tx)
+        assert policies.active_version(tx, "chat") is None
