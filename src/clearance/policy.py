@@ -198,12 +198,12 @@ def judge(policy: Policy, tool: str, *, arguments: Mapping[str, Any]) -> Verdict
     return _add_up(policy, matching, faults=tuple(faults))
 
 
-def check_policy(policy: Policy, tools: Iterable[str]) -> None:
-    """Refuse rules that could never do what they say, given the tools that exist.
+def check_policy(policy: Policy, tools: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse rules that could never do what they say, given the tools: their names, or their schemas by name.
 
     Raises `PolicyError` with every such rule: a name that matches no tool, a threshold below 1 or of a group
     without a name, decisions that leave nothing to decide, a time that is not positive or without end, one
-    name and version for two conditions.
+    name and version for two conditions, a flag on an argument that no schema allows.
     """
     known = sorted(set(tools))
     wrong: list[str] = []
@@ -211,6 +211,8 @@ def check_policy(policy: Policy, tools: Iterable[str]) -> None:
         if not any(fnmatchcase(name, rule.tool) for name in known):
             wrong.append(f"rule {rule.label!r} names no known tool ({', '.join(known)})")
         wrong.extend(_impossible(rule))
+        if isinstance(tools, Mapping):
+            wrong.extend(_unknown_arguments(rule, tools))
     for name in known:
         shared = _shared_decisions([rule for rule in policy.rules if fnmatchcase(name, rule.tool)])
         if not shared:
@@ -291,6 +293,21 @@ def _impossible(rule: Rule) -> list[str]:
     if rule.expire is not None and rule.expire > LONGEST_EXPIRE:
         wrong.append(f"rule {rule.label!r} expires after more than {LONGEST_EXPIRE.days} days: leave it out")
     return wrong
+
+
+def _unknown_arguments(rule: Rule, schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Name the flags of a rule that none of its tools could ever show."""
+    found = [schema for name, schema in schemas.items() if fnmatchcase(name, rule.tool)]
+    return [
+        f"rule {rule.label!r} flags {argument!r}, which is no argument of its tools"
+        for argument in sorted(rule.flags)
+        if found and not any(_may_have(schema, argument) for schema in found)
+    ]
+
+
+def _may_have(schema: Mapping[str, Any], argument: str) -> bool:
+    closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
+    return not closed or argument in schema.get("properties", {})
 
 
 def _ambiguous_conditions(policy: Policy) -> list[str]:

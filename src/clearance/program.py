@@ -30,11 +30,12 @@ Segment = Callable[[Run, int], Finished | Parked]
 
 @dataclass(frozen=True)
 class Program:
-    """One program. `tools` are by name; `policy` becomes active where the workspace has none newer."""
+    """One program. `tools` are by name; `policy` becomes the active one; `model` names who speaks in it."""
 
     name: str
     tools: Mapping[str, Tool]
     policy: Policy
+    model: str = ""
     segment: Segment | None = field(default=None, compare=False)
 
 

@@ -47,7 +47,9 @@ def start(ledger: Ledger, thread_id: str, text: str, *, run_id: str, program: st
             waiting = reviews.pending(tx, thread_id)
             raise conflict(earlier, pending_review=None if waiting is None else waiting.id)
         runs.insert_run(tx, run)
-        audit.write(tx, AuditKind.RUN_QUEUED, run_id, actor=by, now=now, facts={"thread": thread_id})
+        known = ledger.programs.get(program)
+        facts = {"thread": thread_id, "program": program, "model": known.model if known is not None else ""}
+        audit.write(tx, AuditKind.RUN_QUEUED, run_id, actor=by, now=now, facts=facts)
         ledger.wake(tx, thread_id)
         at("in-start")
         return run

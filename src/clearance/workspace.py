@@ -2,17 +2,19 @@
 
 import threading
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from clearance.adapters import plain
 from clearance.audit import AuditKind
+from clearance.conditions import in_time
 from clearance.engine import Engine
 from clearance.execution import Execution
 from clearance.gate import Gate
 from clearance.ledger import Ledger
+from clearance.policy import check_policy
 from clearance.program import Program, Programs
 from clearance.store import audit, policies
 from clearance.store.database import Database
@@ -45,7 +47,11 @@ class Clearance:
     _savers: list["FencedSaver"] = field(default_factory=list)
 
     def register(self, program: Program) -> None:
-        """Make a program known here, and its tools and policy in the workspace."""
+        """Make a program known here, and its tools and policy in the workspace.
+
+        Raises `PolicyError` for rules that could never do what they say.
+        """
+        check_policy(program.policy, {name: tool.schema for name, tool in program.tools.items()})
         with self.database.write() as tx:
             now = self.database.now(tx)
             policies.register_tools(tx, program.name, program.tools.values())
@@ -53,7 +59,7 @@ class Clearance:
                 facts = {"program": program.name, "version": program.policy.version}
                 kind = AuditKind.POLICY_ACTIVATED
                 audit.write(tx, kind, program.name, actor=self.person, now=now, facts=facts)
-        self.programs.register(program)
+        self.programs.register(replace(program, policy=in_time(program.policy)))
 
     def run(self, run_id: str) -> AbstractContextManager[None]:
         """Make the calls of cleared functions inside the `with` statement the calls of one run.

@@ -21,7 +21,7 @@ from tests.journeys import program
 
 PATIENCE = 60.0
 """Seconds after which something that was awaited will not come any more."""
-LOOK_EVERY = 0.01
+LOOK_EVERY = 0.02
 Found = TypeVar("Found")
 
 # What a worker loads, also what it loads only when it is needed.

@@ -18,23 +18,17 @@ from clearance.store.trail import trail
 from clearance.toolcall import Tool
 from tests.journeys.front import Front
 from tests.journeys.invariants import check
+from tests.journeys.nights import sampled
 from tests.journeys.processes import Processes, go_on, is_stopped, stop, until
 from tests.journeys.program import Stage, work
 
-# Between transactions. Inside of one a frozen worker keeps its locks until the server ends the session.
-BETWEEN = (
-    "woken", "claimed", "fence-raised", "model-answered", "asked", "read-pending", "segment-ended",
-    "read-settled", "before-take", "taken", "tool-ran", "outcome-kept", "model-answered:2", "segment-ended:2",
+# Inside of a transaction a frozen worker keeps its locks until the server ends its session, after ten seconds.
+BY_DAY = ("claimed", "read-pending", "before-take", "taken", "outcome-kept", "in-take")
+BY_NIGHT = (
+    "woken", "fence-raised", "model-answered", "asked", "segment-ended", "read-settled", "tool-ran",
+    "model-answered:2", "segment-ended:2", "in-claim", "in-ask", "in-checkpoint:8", "in-keep", "in-release",
+    "in-release:2",
 )  # fmt: skip
-INSIDE_BY_DAY = ("in-take",)
-INSIDE = ("in-claim", "in-ask", "in-checkpoint:8", "in-take", "in-keep", "in-release", "in-release:2")
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Name the places; inside a transaction each takes ten seconds, so by day there is one."""
-    if "place" in metafunc.fixturenames:
-        inside = INSIDE if metafunc.config.getoption("--nightly") else INSIDE_BY_DAY
-        metafunc.parametrize("place", [*BETWEEN, *inside])
 
 
 @pytest.fixture
@@ -68,6 +62,7 @@ def test_a_late_result_of_a_frozen_worker_is_kept_and_answers_the_question(
     check(front)
 
 
+@pytest.mark.parametrize("place", sampled(BY_DAY, by_night=BY_NIGHT))
 def test_a_worker_that_thaws_after_it_was_replaced_runs_nothing_twice(
     stage: Stage, processes: Processes, front: Front, place: str
 ) -> None:

@@ -11,6 +11,7 @@ from clearance.review import ReviewKind
 from clearance.run import RunState
 from tests.journeys.front import Front
 from tests.journeys.invariants import check
+from tests.journeys.nights import sampled
 from tests.journeys.processes import Processes, until, was_killed
 from tests.journeys.program import Stage, work
 
@@ -50,17 +51,21 @@ ELSEWHERE = {
 }  # fmt: skip
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Name every place of a turn; by night those of a turn of two rounds, too."""
-    if "place" in metafunc.fixturenames:
-        once = [f"{name}:{n + 1}" for name, count in PASSED.items() for n in range(count)]
-        metafunc.parametrize("place", [*once, *(f"{name}:{n}" for name in BY_THE_NOTARY for n in (1, 2))])
-    if "later_place" in metafunc.fixturenames:
-        nightly = metafunc.config.getoption("--nightly")
-        again = {name: 2 * count for name, count in PASSED.items()} if nightly else {"outcome-kept": 2}
-        metafunc.parametrize(
-            "later_place", [f"{name}:{n + 1}" for name, c in again.items() for n in range(c)]
-        )
+def _ordinals(passed: dict[str, int]) -> list[str]:
+    return [f"{name}:{n + 1}" for name, count in passed.items() for n in range(count)]
+
+
+# A kill before one checkpoint is much like that before another one: by day there is a sample.
+CHECKPOINTS = {f"in-checkpoint:{n}" for n in (1, 5, 8, 11, 15)}
+BY_DAY = [
+    *(place for place in _ordinals(PASSED) if "checkpoint" not in place or place in CHECKPOINTS),
+    *(f"{name}:1" for name in BY_THE_NOTARY),
+]
+BY_NIGHT = [
+    *(place for place in _ordinals(PASSED) if place not in BY_DAY),
+    *(f"{name}:2" for name in BY_THE_NOTARY),
+]
+TWO_ROUNDS = _ordinals({name: 2 * count for name, count in PASSED.items()})
 
 
 def test_the_matrix_names_every_place_that_a_turn_passes(
@@ -76,6 +81,7 @@ def test_the_matrix_names_every_place_that_a_turn_passes(
     assert {*PASSED, *BY_THE_NOTARY, *ELSEWHERE} == set(PLACES)
 
 
+@pytest.mark.parametrize("place", sampled(BY_DAY, by_night=BY_NIGHT))
 def test_a_worker_is_killed_and_another_goes_on(
     stage: Stage, processes: Processes, front: Front, place: str
 ) -> None:
@@ -98,10 +104,11 @@ def test_a_worker_is_killed_and_another_goes_on(
     check(front)
 
 
-def test_a_worker_is_killed_in_a_later_round(
-    stage: Stage, processes: Processes, front: Front, later_place: str
+@pytest.mark.parametrize("place", sampled(["outcome-kept:2"], by_night=TWO_ROUNDS))
+def test_a_worker_is_killed_in_a_turn_of_two_rounds(
+    stage: Stage, processes: Processes, front: Front, place: str
 ) -> None:
-    first = processes.start(work, stage, f"kill {later_place}")
+    first = processes.start(work, stage, f"kill {place}")
     taken_over = _TakenOver(stage, processes, first)
     run_id = front.begin("t1", "send a | send b")
     run = front.bring_to_end(run_id, meanwhile=taken_over)

@@ -9,6 +9,7 @@ from clearance.review import ReviewStatus
 from clearance.run import RunState
 from tests.journeys.front import APPROVE, Front
 from tests.journeys.invariants import check
+from tests.journeys.nights import sampled
 from tests.journeys.processes import Processes, kill, until, was_killed
 from tests.journeys.program import Stage, cancel, decide, send, withdraw, work
 
@@ -68,8 +69,13 @@ def test_a_parked_run_needs_no_process(stage: Stage, processes: Processes, front
     check(front)
 
 
-@pytest.mark.parametrize("lives", [False, True])
-@pytest.mark.parametrize("place", ["asked", "read-pending", "segment-ended", "released"])
+@pytest.mark.parametrize(
+    ("place", "lives"),
+    sampled(
+        [("asked", False), ("read-pending", False), ("read-pending", True), ("segment-ended", True)],
+        by_night=[("asked", True), ("segment-ended", False), ("released", False), ("released", True)],
+    ),
+)
 def test_a_decision_that_overtakes_the_interrupt_is_not_lost(
     stage: Stage, processes: Processes, front: Front, place: str, lives: bool
 ) -> None:
@@ -89,7 +95,11 @@ def test_a_decision_that_overtakes_the_interrupt_is_not_lost(
 
 
 @pytest.mark.parametrize(
-    "place", ["woken", "in-claim", "claimed", "fence-raised", "before-take", "in-conclude", "in-checkpoint:2"]
+    "place",
+    sampled(
+        ["claimed", "before-take", "in-conclude"],
+        by_night=["woken", "in-claim", "fence-raised", "in-checkpoint:2", "segment-ended", "in-release"],
+    ),
 )
 def test_who_takes_over_may_die_too(stage: Stage, processes: Processes, front: Front, place: str) -> None:
     first = processes.start(work, stage, "kill tool-ran")
@@ -129,9 +139,18 @@ def test_of_three_parallel_calls_each_ends_as_far_as_it_came(
     check(front)
 
 
-@pytest.mark.parametrize("tool", ["post", "look"])
-@pytest.mark.parametrize("place", ["taken", "tool-ran", "in-keep"])
-@pytest.mark.parametrize("again", [None, "in-resume", "tool-ran"])
+@pytest.mark.parametrize(
+    ("tool", "place", "again"),
+    sampled(
+        [("post", "tool-ran", None), ("post", "taken", "in-resume"), ("look", "in-keep", "tool-ran")],
+        by_night=[
+            (tool, place, again)
+            for tool in ("post", "look")
+            for place in ("taken", "tool-ran", "in-keep")
+            for again in (None, "in-resume", "tool-ran")
+        ],
+    ),
+)
 def test_a_call_that_may_be_repeated_is_not_uncertain(
     stage: Stage, processes: Processes, front: Front, tool: str, place: str, again: str | None
 ) -> None:

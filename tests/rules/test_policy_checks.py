@@ -18,6 +18,7 @@ from clearance.policy import (
     check_policy,
     predicate,
 )
+from tests.rules.case_tools import SCHEMAS
 
 TOOLS = ["delete_file", "send_email", "read_weather", "live/wipe", "test/wipe"]
 
@@ -110,6 +111,31 @@ def test_two_conditions_of_one_name_and_version_are_refused() -> None:
     assert "two conditions are called <lambda> (version 1)" in refusal(*rules)
     check_policy(Policy(rules=(Rule(tool="*", when=one), Rule(tool="delete_file", when=one))), TOOLS)
     check_policy(Policy(rules=(Rule(tool="*", when=one), Rule(tool="delete_file", when=newer))), TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "known"),
+    [
+        ("delete_file", "path", True),
+        ("delete_file", "paht", False),
+        ("*_file", "paht", False),
+        ("*", "city", True),
+        ("write_record", "city", False),
+        ("anything", "city", True),
+    ],
+)
+def test_a_flag_on_an_argument_that_no_schema_allows_is_refused(
+    tool: str, argument: str, known: bool
+) -> None:
+    policy = Policy(rules=(Rule(tool=tool, flags={argument: "look at it"}),))
+    schemas = {**SCHEMAS, "anything": {"type": "object"}}
+    schemas = {name: schemas[name] for name in schemas if tool != "*" or name != "anything"}
+    if known:
+        check_policy(policy, schemas)
+    else:
+        with pytest.raises(PolicyError, match=f"flags '{argument}'"):
+            check_policy(policy, schemas)
+    check_policy(policy, list(schemas))
 
 
 def test_every_wrong_rule_is_named_at_once() -> None:

@@ -43,9 +43,10 @@ class Office:
         """Copy the workspace."""
         self.desk.json("backup", str(to), person=PERSON)
 
-    def restored(self, backup: Path, *, name: str = "restored") -> "Office":
+    @classmethod
+    def restored(cls, backup: Path, home: Path) -> "Office":
         """Bring a backup back in another folder."""
-        other = Office(self.desk.home.parent / name)
+        other = cls(home)
         other.desk.json("restore", str(backup), person=PERSON)
         return other
 
@@ -56,8 +57,7 @@ class Office:
             opened.worker.notary.seal_now()
 
 
-Stop = Callable[[Office, Callable[[], None]], Review]
-"""Brings a call to a stage, calls back there, and then brings the call to its end; returns what was asked."""
+# Each brings a call to a stage, calls back there, and brings it to its end; and returns what had been asked.
 
 
 def while_held(office: Office, there: Callable[[], None]) -> Review:

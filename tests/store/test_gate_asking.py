@@ -1,19 +1,22 @@
 """What is asked about anew: calls, tools and rules that changed, and what was rejected before."""
 
 import copy
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from clearance.conditions import in_time
+from clearance.errors import PolicyError
 from clearance.outcome import CallState
 from clearance.policy import DecisionType, Effect, Policy, Predicate, Rule, Threshold, requiring_approval
 from clearance.review import Answer, ReviewStatus
 from clearance.run import RunState
 from tests.rules.case_tools import PAY
 from tests.rules.small_reviews import approve, edit, reject
-from tests.store.bench import GATED, MAIL, PAYMENT, Bench, Turn, named, reproposed, states
+from tests.store.bench import GATED, LONG, MAIL, PAYMENT, Bench, Turn, named, reproposed, states
 
 OTHER = {**PAYMENT, "account": "B-666"}
 
@@ -249,6 +252,36 @@ def test_a_condition_that_fails_holds_the_call_and_the_review_says_so(bench: Ben
     _, review = bench.asked(("pay", PAYMENT))
     assert review.calls[0].verdict.faults == ("condition broken (version 1) raised KeyError",)
     assert bench.review(review.id).calls[0].verdict == review.calls[0].verdict
+
+
+def test_a_condition_that_hangs_holds_the_call_and_the_review_says_so(bench: Bench) -> None:
+    go_on = threading.Event()
+    hangs = Predicate("hangs", "1", lambda _: go_on.wait(LONG))
+    rules = (Rule(tool="*", effect=Effect.ALLOW, when=hangs),)
+    bench.register(in_time(Policy(rules=rules, default=Effect.ALLOW), limit=0.05))
+    turn, review = bench.asked(("pay", PAYMENT))
+    assert review.calls[0].verdict.faults == ("condition hangs (version 1) raised TimeoutError",)
+    assert named(bench.execute(turn)) == ["ask again"]
+    go_on.set()
+
+
+WRONG = [
+    Rule(tool="delete_fil"),
+    Rule(tool=" delete_file "),
+    Rule(tool="Delete_File"),
+    Rule(tool="delete_file", decisions=()),
+    Rule(tool="delete_file", who=(Threshold(approve=0),)),
+    Rule(tool="delete_file", flags={"paht": "look"}),
+]
+
+
+@pytest.mark.parametrize("rule", WRONG, ids=lambda rule: rule.tool)
+def test_a_program_whose_policy_could_never_do_what_it_says_is_refused_and_the_old_one_stays(
+    bench: Bench, rule: Rule
+) -> None:
+    with pytest.raises(PolicyError, match="The policy cannot be used"):
+        bench.register(Policy(rules=(rule,), default=Effect.ALLOW))
+    assert bench.asked(("delete_file", {"path": "/srv/tmp/a"}))[1].status is ReviewStatus.PENDING
 
 
 def test_another_process_without_the_condition_holds_the_call(bench: Bench) -> None:

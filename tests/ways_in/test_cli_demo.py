@@ -19,6 +19,9 @@ from clearance.cli.worker import worker_command
 from tests.house.sources import ROOT
 from tests.ways_in.terminal import LONG, run, terminal
 
+# One process of the suite makes the workspace that these tests share.
+pytestmark = pytest.mark.xdist_group("demo")
+
 HELD = "[a]pprove  [e]dit  [r]eject  re[s]pond  [l]ater > "
 
 

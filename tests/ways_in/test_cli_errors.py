@@ -137,11 +137,12 @@ def test_the_help_is_there_at_once_and_loads_no_framework() -> None:
         "heavy = {'sqlalchemy', 'alembic', 'langgraph', 'langchain_core', 'pydantic', 'psycopg'}\n"
         "print(time.process_time() - start, sorted(heavy & set(sys.modules)))"
     )
-    # Time of the processor, and the best of a few: a busy machine is no failure.
+    # 0.2 s where nothing else runs. Time of the processor, the best of a few, and twice what it may take:
+    # a busy machine is no failure.
     runs = [
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         for _ in range(5)
     ]
     last = [run.splitlines()[-1].partition(" ") for run in runs]
     assert {loaded for _, _, loaded in last} == {"[]"}
-    assert min(float(seconds) for seconds, _, _ in last) < 0.4
+    assert min(float(seconds) for seconds, _, _ in last) < 0.8

@@ -7,7 +7,7 @@ from typing import Any
 from typer import Context
 from typer.core import TyperGroup
 
-from clearance.cli.failures import told
+from clearance.cli.failures import INTERRUPTED, told
 
 # What somebody meets first comes first; a command that is not named here comes last.
 ORDER = (
@@ -44,6 +44,9 @@ class Commands(TyperGroup):
                 windows_expand_args=windows_expand_args,
                 **extra,
             )
+            if code == INTERRUPTED and sys.stderr.isatty():
+                # Behind the ^C that the terminal has drawn.
+                print(file=sys.stderr)
             sys.stdout.flush()
         except Exception as error:  # noqa: BLE001 - the outermost place: what is not ours is a bug, and said so
             code = told(error, as_json="--json" in words)

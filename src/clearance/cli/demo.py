@@ -120,6 +120,7 @@ def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
             found = whole(c, tx, review)
         out().print()
         draw_review(out(), found)
+    out().print()
     _say("The call is held. It waits in the workspace, with no process, until somebody decides.")
     program = invocation(options)
     say_held(c, held, program=program)

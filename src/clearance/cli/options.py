@@ -38,13 +38,13 @@ def invocation(options: Options) -> str:
     import shutil
     import sys
 
-    started = Path(sys.argv[0])
-    if started.name == "clearance" and shutil.which("clearance") is None:
-        program = os.path.relpath(started)
-    elif started.name == "__main__.py":
+    started, found = Path(sys.argv[0]), shutil.which("clearance")
+    program = "clearance"
+    if started.name == "__main__.py":
         program = f"{sys.executable} -m clearance"
-    else:
-        program = "clearance"
+    elif started.name == program and not (found and os.path.samefile(found, started)):
+        # Not on the PATH: as it is when it was started out of an environment, such as by `make demo`.
+        program = min(os.path.relpath(started), str(started.absolute()), key=len)
     told = replace(options, as_json=False, database=_without_password(options.database))
     return " ".join([program, *map(shlex.quote, told.arguments())])
 

@@ -73,7 +73,7 @@ def create_reviewed_agent(
         ledger=workspace.ledger,
         person=workspace.person,
     )
-    workspace.register(Program(name=name, tools=read, policy=found))
+    workspace.register(Program(name=name, tools=read, policy=found, model=model._llm_type))
     agent: Agent = reviewed.graph().compile(checkpointer=saver, name=name)
     _parts[agent] = Parts(workspace, reviewed, saver)
     return agent

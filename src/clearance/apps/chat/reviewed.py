@@ -2,6 +2,7 @@
 
 import threading
 import time
+from dataclasses import replace
 from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -16,7 +17,7 @@ from clearance.errors import NoPendingReviewError, RunFailedError, RunUnfinished
 from clearance.killpoints import at
 from clearance.ledger import new_id
 from clearance.payload import build_review_request
-from clearance.program import Finished, Parked, Program
+from clearance.program import Finished, Parked
 from clearance.review import Review
 from clearance.run import Run, RunState
 from clearance.store import policies, reviews, runs
@@ -48,12 +49,9 @@ class ReviewedChat:
         self._shown: dict[str, tuple[str, int]] = {}
         self._name = parts.reviewed.program
         known = parts.clearance.programs.get(self._name)
-        policy = known.policy if known is not None else None
-        if policy is None:
-            raise ValueError("The agent's workspace was closed.")
-        self._clearance.register(
-            Program(name=self._name, tools=parts.reviewed.tools, policy=policy, segment=self._segment)
-        )
+        if known is None:
+            raise ValueError("The agent's workspace does not know it.")
+        self._clearance.register(replace(known, segment=self._segment))
 
     def send_message(self, thread_id: str, text: str, *, by: str | None = None, wait: float = WAIT) -> Reply:
         """Send a person's message and return the agent's answer, or the review that it waits for.
