@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from sqlalchemy import Connection, event
 
 from clearance.review import Review
@@ -41,7 +42,6 @@ def test_a_reviewed_turn_stores_the_same_however_long_its_thread(
         _turns(front, thread_id, count=TURNS)
         stored[history] = (stored_bytes(stage) - before) / TURNS
         assert len(front.messages(thread_id)) == history + 4 * (TURNS + 1)
-    print(stored)
     assert max(stored.values()) <= 1.2 * min(stored.values()), stored
     assert max(stored.values()) <= MOST, stored
 
@@ -65,7 +65,7 @@ def _talk_before(front: Front, thread_id: str, *, messages: int) -> None:
             HumanMessage(f"Question {number}: how many are there?", id=f"{thread_id}-q{number}"),
             AIMessage(f"There are {number} of them, as far as I know.", id=f"{thread_id}-a{number}"),
         ]
-    config = {"configurable": {"thread_id": thread_id}}
+    config: RunnableConfig = {"configurable": {"thread_id": thread_id}}
     agent_of(front.opened, front.stage).update_state(config, {"messages": said}, as_node="llm_call")
 
 
@@ -94,7 +94,6 @@ def test_many_parked_runs_cost_no_thread_and_no_memory_and_each_can_be_decided(
     copies = copies_of(one, count=PARKED)
     park(front, one, copies)
     many_waiting, many_threads, more_memory = _measured(stage, processes)
-    print(stage.url[:6], waiting, threads, memory, many_waiting, many_threads, more_memory)
     assert (waiting, many_waiting) == (1, PARKED + 1)
     assert many_threads == threads
     assert more_memory - memory < A_FEW_MEGABYTES, (memory, more_memory)
@@ -114,6 +113,11 @@ def _decide_and_see(stage: Stage, processes: Processes, front: Front, copy: Copy
         assert reviews.waiting_count(tx) == PARKED
 
 
+def _claim(copy: Copy, tx: Connection) -> None:
+    runs.want(tx, copy.thread)
+    assert runs.claim(tx, copy.thread, owner="slot-0") is not None
+
+
 LOOKS: dict[str, Callable[[Copy, Connection], object]] = {
     "the inbox": lambda _, tx: reviews.inbox(tx, limit=50),
     "how many wait": lambda _, tx: reviews.waiting_count(tx),
@@ -122,7 +126,7 @@ LOOKS: dict[str, Callable[[Copy, Connection], object]] = {
     "what is due": lambda _, tx: reviews.due(tx, now=datetime.now(UTC), limit=100),
     "due threads": lambda _, tx: runs.due_threads(tx, programs=("chat",), limit=100),
     "owners": lambda _, tx: runs.owners(tx),
-    "a claim": lambda copy, tx: (runs.want(tx, copy.thread), runs.claim(tx, copy.thread, owner="slot-0")),
+    "a claim": _claim,
     "second attempts": lambda copy, tx: calls.open_second_attempts(tx, copy.thread),
     "lost calls": lambda copy, tx: calls.abandoned(tx, copy.thread, fence=1),
     "calls of a run": lambda copy, tx: calls.of_run(tx, copy.run),

@@ -10,6 +10,7 @@ from clearance.cli.screen import line, out, print_json, shown, working
 from clearance.cli.waiting import anyone_works
 
 if TYPE_CHECKING:
+    from clearance.assembly import Clearance
     from clearance.health import Finding
 
 FAULTY = 1
@@ -25,7 +26,6 @@ def doctor(ctx: typer.Context, *, as_json: Json = False) -> None:
     """Check the settings, the workspace, stuck runs and uncertain calls. Exits with 1 for a fault."""
     options = options_of(ctx, as_json=as_json)
     where, found = _look(options)
-    found += _settings()
     if options.as_json:
         print_json({"database": where, "findings": [_record(each) for each in found]})
     else:
@@ -45,20 +45,21 @@ def _look(options: Options) -> "tuple[str | None, list[Finding]]":
 
             where = c.database.url.render_as_string()
             key = c.home / PRIVATE / "notary.key"
-            return where, check_up(c.database, key=key, anyone_works=anyone_works(c))
+            return where, [*check_up(c.database, key=key, anyone_works=anyone_works(c)), _model(c)]
     except (SettingsError, StoreError) as error:
         advice = "Mend this, then look again: clearance doctor"
         return None, [Finding(Level.FAULT, str(error), advice)]
 
 
-def _settings() -> "list[Finding]":
+def _model(c: "Clearance") -> "Finding":
+    from clearance.apps.chat.demo import remembered_model
     from clearance.health import Finding, Level
     from clearance.settings import Settings
 
-    model = Settings.read().model
+    model = Settings.read().model or remembered_model(c)
     if model is None:
-        return [Finding(Level.GOOD, "no model is set (CLEARANCE_MODEL): chat and worker ask for one")]
-    return [Finding(Level.GOOD, f"the model is {model}")]
+        return Finding(Level.GOOD, "no model is set (CLEARANCE_MODEL): chat and worker ask for one")
+    return Finding(Level.GOOD, f"the model is {model}")
 
 
 def _record(finding: "Finding") -> dict[str, str]:
