@@ -96,12 +96,14 @@ def _started(tx: Connection, database: Database) -> Iterator[Finding]:
 def _reviews(tx: Connection, database: Database) -> Iterator[Finding]:
     waiting = reviews.waiting_count(tx)
     if waiting:
-        yield Finding(Level.GOOD, f"{waiting} reviews wait for people: clearance inbox")
+        wait = "1 review waits" if waiting == 1 else f"{waiting} reviews wait"
+        yield Finding(Level.GOOD, f"{wait} for people: clearance inbox")
     overdue = reviews.due(tx, now=database.now(tx) - SLOW, limit=SHOWN)
     if overdue:
+        more = "" if len(overdue) == 1 else f" (and {len(overdue) - 1} more)"
         yield Finding(
             Level.FAULT,
-            f"{len(overdue)} reviews passed their deadline and were not closed (nothing of them can run)",
+            f"review {overdue[0][0]}{more} has passed its deadline and was not closed; nothing of it can run",
             "Start a worker: clearance worker",
         )
 

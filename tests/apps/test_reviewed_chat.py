@@ -74,7 +74,7 @@ def test_an_edited_call_runs_as_edited_and_the_history_says_so(talk: Talk, desk:
     assert isinstance(message, AIMessage)
     assert message.tool_calls[0]["args"] == args
     assert "reviewer changed this call" in str(result.content)
-    assert [m for m in chat.messages("t") if isinstance(m, AIMessage)][0].id == message.id
+    assert next(m for m in chat.messages("t") if isinstance(m, AIMessage)).id == message.id
 
 
 def test_an_edit_leaves_a_message_with_reasoning_as_it_was(talk: Talk, desk: Desk) -> None:
@@ -348,7 +348,7 @@ def test_a_turn_that_failed_leaves_a_thread_that_takes_the_next_message(talk: Ta
     def broken(_: Any) -> str:
         raise ConnectionError("no route")
 
-    chat, model = talk(calls(MAIL), broken, "Back again.")
+    chat, _ = talk(calls(MAIL), broken, "Back again.")
     chat.send_message("t", "Write to Ana")
     with pytest.raises(RunFailedError):
         chat.submit_review("t", [{"type": "approve"}])

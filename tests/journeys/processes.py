@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing import forkserver
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
@@ -90,8 +91,9 @@ def server() -> ForkServerContext:
 
 
 def kill(process: BaseProcess) -> None:
-    """End a process as a power cut does."""
-    os.kill(process.pid or 0, signal.SIGKILL)
+    """End a process as a power cut does; it may have ended by itself."""
+    with suppress(ProcessLookupError):
+        os.kill(process.pid or 0, signal.SIGKILL)
     process.join()
 
 

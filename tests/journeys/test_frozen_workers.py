@@ -22,7 +22,7 @@ from tests.journeys.nights import sampled
 from tests.journeys.processes import Processes, go_on, is_stopped, stop, until
 from tests.journeys.program import Stage, work
 
-# Inside of a transaction a frozen worker keeps its locks until the server ends its session, after ten seconds.
+# Inside of a transaction a frozen worker keeps its locks until the server ends its session: ten seconds.
 BY_DAY = ("claimed", "read-pending", "before-take", "taken", "outcome-kept", "in-take")
 BY_NIGHT = (
     "woken", "fence-raised", "model-answered", "asked", "segment-ended", "read-settled", "tool-ran",

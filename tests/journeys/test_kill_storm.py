@@ -5,17 +5,19 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
-from clearance.outcome import CallState
+from clearance.killpoints import PLACES
 from clearance.run import RunState
 from tests.journeys.front import APPROVE, REJECT, Front
 from tests.journeys.invariants import check
 from tests.journeys.nights import sampled
-from tests.journeys.processes import PATIENCE, Processes, kill, until
+from tests.journeys.processes import PATIENCE, Processes, kill, until, was_killed
 from tests.journeys.program import Stage, work
 
 WORKERS = 2
 RUNS = 12
 KILLS = 8
+# The trail is written by every worker; these would take nearly all lots.
+DEADLY = [place for place in PLACES if place not in ("in-number", "numbered", "in-seal")]
 MESSAGES = ("send a", "send a, post b", "step a, step b | send c", "look a, send b")
 
 
@@ -35,15 +37,13 @@ def test_a_storm_of_kills(stage: Stage, processes: Processes, front: Front, seed
 
     until(over, patience=3 * PATIENCE, what=f"the end of every run (seed {seed})")
     assert {front.run(run_id).state for run_id in started} == {RunState.DONE}
-    rows = [row for run_id in started for row in front.calls(run_id)]
-    assert sum(row.state is CallState.UNCERTAIN for row in rows) <= KILLS * 4 * WORKERS
     for number in range(RUNS):
         assert front.say(f"t{number}", "send z").endswith("send did z")
     check(front)
 
 
 class _Storm:
-    """Kills one of the workers now and then, and starts another in its place."""
+    """Starts workers that die at places drawn by lot, and kills one now and then, until it is over."""
 
     def __init__(self, stage: Stage, processes: Processes, chance: random.Random) -> None:
         self._stage = stage
@@ -54,12 +54,16 @@ class _Storm:
 
     @property
     def is_over(self) -> bool:
-        """Whether all have been killed that were to be."""
+        """Whether all have died that were to."""
         return self._left == 0
 
     def __call__(self) -> None:
+        if self._left and self._working and self._chance.random() < 0.1:
+            kill(self._chance.choice(self._working))
+        living = [process for process in self._working if not was_killed(process)]
+        self._left = max(0, self._left - (len(self._working) - len(living)))
+        self._working = living
         while len(self._working) < WORKERS:
-            self._working.append(self._processes.start(work, self._stage))
-        if self._left and self._chance.random() < 0.2:
-            kill(self._working.pop(self._chance.randrange(WORKERS)))
-            self._left -= 1
+            place = f"kill {self._chance.choice(DEADLY)}:{self._chance.randint(1, 5)}"
+            watcher = place if len(self._working) < min(self._left, WORKERS) else None
+            self._working.append(self._processes.start(work, self._stage, watcher))

@@ -168,7 +168,9 @@ def test_an_altered_export_is_found_with_its_line(export: Path, key: Path, desk:
     export.write_text("".join(lines))
     done = desk.run("audit", "verify", str(export), "--key", str(key), "--json")
     assert done.exit_code == 1
-    assert "line 5" in json.loads(done.stdout)["problems"][0]["message"].lower()
+    [problem, *_] = json.loads(done.stdout)["problems"]
+    assert (problem["kind"], problem["seq"], problem["line"]) == ("altered", 4, 5)
+    assert "(line 5)" in desk.run("audit", "verify", str(export)).stdout
 
 
 def test_an_export_that_was_cut_off_is_found(export: Path, key: Path, desk: Desk) -> None:

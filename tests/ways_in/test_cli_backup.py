@@ -1,4 +1,4 @@
-"""`backup` and `restore` as commands: what they say, answer and refuse. What they do is in the store's tests."""
+"""`backup` and `restore` as commands: what they say, answer and refuse."""
 
 from pathlib import Path
 

@@ -13,8 +13,6 @@ import pytest
 from clearance import turns
 from clearance.engine.slots import Slot, folder_of
 from clearance.policy import Policy, Rule
-from clearance.run import RunState
-from clearance.toolcall import ToolCall
 from tests.ways_in.desk import PERSON, Desk
 
 LONG_AGO = timedelta(hours=2)
@@ -49,7 +47,7 @@ def test_reviews_that_wait_are_no_fault(desk: Desk) -> None:
     desk.hold(("wipe", "{}"))
     code, found = _look(desk)
     assert (code, found["fault"], found["attention"]) == (0, [], [])
-    assert any("1 reviews" in finding["what"] or "1 review " in finding["what"] for finding in found["good"])
+    assert any("1 review waits" in finding["what"] for finding in found["good"])
 
 
 # --- runs without a worker ---

@@ -13,6 +13,7 @@ from clearance.cli.screen import line, notice, out, print_json, shown, working
 if TYPE_CHECKING:
     from clearance.assembly import Clearance
     from clearance.proof import Report
+    from clearance.tampering import Problem
 
 BAD = 1
 
@@ -181,15 +182,20 @@ def _read(path: Path) -> bytes:
 def _draw(report: "Report", *, own_key: bool) -> None:
     console = out()
     mark = Text("✓ ", "green") if report.ok else Text("✗ ", "bold red")
-    line(console, shown(report.summary), lead=mark)
-    for problem in report.problems[1:]:
-        line(console, shown(problem.message), lead="  ")
+    first, *others = report.problems or (None,)
+    line(console, shown(f"{report.summary}{_line_of(first)}"), lead=mark)
+    for problem in others:
+        line(console, shown(f"{problem.message}{_line_of(problem)}"), lead="  ")
     if report.ok and report.head:
         line(console, Text(f"Last seal: {report.head}", "dim"), lead="  ")
     if report.ok and own_key:
         notice(
             "Checked with the key of the workspace itself. For proof, keep `clearance audit key` elsewhere."
         )
+
+
+def _line_of(problem: "Problem | None") -> str:
+    return f" (line {problem.line})" if problem is not None and problem.line is not None else ""
 
 
 def _record(report: "Report") -> dict[str, object]:
@@ -201,6 +207,16 @@ def _record(report: "Report") -> dict[str, object]:
         "unsealed": report.unsealed,
         "head": report.head,
         "summary": report.summary,
-        "problems": [{"kind": str(each.kind), "message": each.message} for each in report.problems],
+        "problems": [_problem(each) for each in report.problems],
         "found": report.found,
+    }
+
+
+def _problem(problem: "Problem") -> dict[str, object]:
+    return {
+        "kind": str(problem.kind),
+        "message": problem.message,
+        "seq": problem.seq,
+        "seal": problem.seal,
+        "line": problem.line,
     }

@@ -72,6 +72,7 @@ def _draw(where: str | None, found: "list[Finding]") -> None:
         line(console, shown(where, "dim"), lead=Text("  database  ", "dim"))
     for each in found:
         mark, style = _MARKS[each.level]
-        line(console, shown(each.what), lead=Text(f"{mark} ", style))
+        word = "" if each.level == "good" else f"{each.level}: "
+        line(console, shown(each.what), lead=Text(f"{mark} {word}", style))
         if each.advice:
             line(console, shown(each.advice, "dim"), lead="  → ")
