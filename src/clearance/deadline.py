@@ -12,6 +12,11 @@ def deadline(verdicts: Iterable[Verdict], *, asked_at: datetime) -> datetime | N
     return asked_at + min(times) if times else None
 
 
+def earliest(*instants: datetime | None) -> datetime | None:
+    """Return the first of the instants that are set, or None when none is."""
+    return min((instant for instant in instants if instant is not None), default=None)
+
+
 def is_over(instant: datetime | None, *, now: datetime) -> bool:
     """Whether a decision at `now` comes too late: it counts only strictly before the deadline."""
     return instant is not None and now >= instant

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from clearance.deadline import is_over
+from clearance.deadline import deadline, earliest, is_over
 from clearance.errors import (
     Fault,
     ForbiddenError,
@@ -95,27 +95,14 @@ def settle(
     """
     check_open(review, version=version, now=now)
     entitled = _entitled(review, by, people=people, mode=mode, party=party)
-    answers = {item.call: (place, item) for place, item in enumerate(decisions)}
-    calls: list[ReviewedCall] = []
-    faults: list[Fault] = []
-    for call in review.calls:
-        if call.state is not Answer.WAITING:
-            calls.append(call)
-            continue
-        place, answer = answers[call.key]
-        try:
-            calls.append(_apply(call, answer, by=by, kind=review.kind, people=entitled, revise=revise))
-        except InvalidReviewDecisionError as error:
-            found = error.faults or (Fault("", str(error)),)
-            faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
-    if faults:
-        raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
+    calls = _applied(review, decisions, by=by, people=entitled, revise=revise)
     if all(_repeats(old, new) for old, new in zip(review.calls, calls, strict=True)):
         return review
     settled = all(call.state is not Answer.WAITING for call in calls)
     return replace(
         review,
         calls=tuple(calls),
+        deadline=_deadline(review, calls, now=now),
         version=review.version + 1,
         status=ReviewStatus.SETTLED if settled else ReviewStatus.PENDING,
         ended_at=now if settled else None,
@@ -150,6 +137,28 @@ def outcome(review: Review) -> str:
     return review.reason or "Nobody has decided yet."
 
 
+def _applied(
+    review: Review, decisions: Sequence[Decision], *, by: Person, people: Mapping[str, Person], revise: Revise
+) -> list[ReviewedCall]:
+    """Return the calls with the decisions on them, or raise with every fault of every decision."""
+    answers = {item.call: (place, item) for place, item in enumerate(decisions)}
+    calls: list[ReviewedCall] = []
+    faults: list[Fault] = []
+    for call in review.calls:
+        if call.state is not Answer.WAITING:
+            calls.append(call)
+            continue
+        place, answer = answers[call.key]
+        try:
+            calls.append(_apply(call, answer, by=by, kind=review.kind, people=people, revise=revise))
+        except InvalidReviewDecisionError as error:
+            found = error.faults or (Fault("", str(error)),)
+            faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
+    if faults:
+        raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
+    return calls
+
+
 def _entitled(
     review: Review, by: Person, *, people: Mapping[str, Person], mode: Mode, party: str
 ) -> dict[str, Person]:
@@ -177,6 +186,14 @@ def _counts_nowhere(person: Person, review: Review) -> str | None:
         return None
     groups = sorted({threshold.group for threshold in who if threshold.group is not None})
     return f"{person.name} is in none of the groups that decide this: {', '.join(groups)}."
+
+
+def _deadline(review: Review, calls: Sequence[ReviewedCall], *, now: datetime) -> datetime | None:
+    """Return the review's deadline, brought nearer by what the rules say about calls that were edited now."""
+    edited = [
+        new.verdict for old, new in zip(review.calls, calls, strict=True) if new.revision > old.revision
+    ]
+    return earliest(review.deadline, deadline(edited, asked_at=now))
 
 
 def _repeats(old: ReviewedCall, new: ReviewedCall) -> bool:

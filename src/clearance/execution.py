@@ -11,7 +11,7 @@ Between take and keep the outcome is unknown. Whoever finds a call there without
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -93,20 +93,20 @@ class Execution:
             started = self._start(taken)
         return self._wait(started, fence=fence)
 
-    def recover(self, lost: Sequence[LedgerRow], *, tools: Mapping[str, Tool], fence: int) -> None:
-        """Bring calls to their end that an earlier segment started, and that no turn comes back to."""
+    def catch_up(self, thread_id: str, *, tools: Mapping[str, Tool], fence: int | None) -> None:
+        """Look after the calls of a thread that no turn comes back to, before its next turn or beside it.
+
+        Those that were lost come to their end, and uncertain ones for which a person said that they did not
+        happen are run once more. Raises what `execute` raises.
+        """
+        with self._ledger.database.read() as tx:
+            now = self._ledger.database.now(tx)
+            lost = calls.abandoned(tx, thread_id, fence=fence, now=now)
+            again = calls.open_second_attempts(tx, thread_id)
         for row in lost:
-            with self._ledger.database.read() as tx:
-                run = runs.run(tx, row.run_id)
-            tool = tools.get(row.tool) or Tool(row.tool, {}, _is_gone)
-            if not run.is_open and row.attempt == 1:
-                # Its turn was ended by somebody: what it started is looked after, and nothing run anew.
-                tool = replace(tool, idempotent=False, verify=None)
-            taken = Taken(row.key, row.attempt, run.id, run.thread_id, tool, row.arguments)
-            found = Underway(taken, row.worker, superseded=True, overdue=False)
-            met = self._meet(found, _Context(run, 0, tools, fence))
-            if isinstance(met, Started):
-                self._wait(met, fence=fence)
+            self._look_after(row, tools=tools, fence=fence)
+        for key in again:
+            self.execute_again(key, tools=tools, fence=fence)
 
     def ended(self, keys: Sequence[str]) -> dict[str, Outcome]:
         """Return the outcomes of those calls that have one, uncertain ones too; nothing is run."""
@@ -198,6 +198,23 @@ class Execution:
             resumed = retrying(lambda: resume(self._ledger, taken, fence=context.fence))
             return self._start(resumed) if resumed is not None else None
         return retrying(lambda: conclude(self._ledger, taken, fence=context.fence))
+
+    def _look_after(self, row: LedgerRow, *, tools: Mapping[str, Tool], fence: int | None) -> None:
+        with self._ledger.database.read() as tx:
+            run = runs.run(tx, row.run_id)
+        tool = tools.get(row.tool) or Tool(row.tool, {}, _is_gone)
+        taken = Taken(row.key, row.attempt, run.id, run.thread_id, tool, row.arguments)
+        if row.attempt > 1:
+            found = Underway(taken, row.worker, superseded=True, overdue=False)
+            met = self._meet(found, _Context(run, 0, tools, fence))
+        else:
+            # Its run was ended by somebody: nothing of it is run anew.
+            with self._lock:
+                met = self._running.get((row.key, row.attempt))
+            if met is None:
+                retrying(lambda: conclude(self._ledger, taken, fence=fence))
+        if isinstance(met, Started):
+            self._wait(met, fence=fence)
 
     def _start(self, taken: Taken) -> Started:
         started = Started(taken)

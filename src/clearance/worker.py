@@ -17,7 +17,6 @@ from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.notary import Notary
 from clearance.program import Finished
-from clearance.store import calls
 from clearance.store.database import retrying
 from clearance.store.runs import Claim
 
@@ -77,7 +76,9 @@ class Worker:
 
     def _segment(self, claimed: Claim) -> None:
         try:
-            self._run_cleared_again(claimed)
+            program = self.ledger.programs.get(claimed.program)
+            tools = program.tools if program is not None else {}
+            self.execution.catch_up(claimed.thread_id, tools=tools, fence=claimed.fence)
             answer = self._advance_run(claimed)
             at("segment-ended")
             retrying(lambda: turns.finish(self.ledger, claimed, answer=answer))
@@ -98,17 +99,6 @@ class Worker:
             return None
         stop = program.segment(claimed.run, claimed.fence)
         return stop.answer if isinstance(stop, Finished) else None
-
-    def _run_cleared_again(self, claimed: Claim) -> None:
-        """Run uncertain calls of the thread for which a person said: it did not happen, run it."""
-        program = self.ledger.programs.get(claimed.program)
-        tools = program.tools if program is not None else {}
-        with self.ledger.database.read() as tx:
-            lost = calls.abandoned(tx, claimed.thread_id, fence=claimed.fence)
-            keys = calls.open_second_attempts(tx, claimed.thread_id)
-        self.execution.recover(lost, tools=tools, fence=claimed.fence)
-        for key in keys:
-            self.execution.execute_again(key, tools=tools, fence=claimed.fence)
 
     def _deliver(self) -> None:
         self.engine.work(self.advance, programs=self.ledger.programs.advanced_here)

@@ -6,10 +6,12 @@ before would have. A message is a script: `send a, send b | look c` are two roun
 
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import Command
 
 import clearance
 from clearance import killpoints, turns
@@ -71,6 +75,28 @@ def agent_of(opened: Clearance, stage: Stage) -> Agent:
     """Build the agent on an open workspace."""
     held = [name for name in _SAYS if name not in _FREE]
     return create_reviewed_agent(Script(), tools_of(stage), tools_requiring_approval=held, using=opened)
+
+
+@contextmanager
+def saver_by_hand(stage: Stage) -> Iterator[SqliteSaver]:
+    """Open a saver of LangGraph's own, as an application without workers has it."""
+    connection = sqlite3.connect(stage.home / "by-hand.db", check_same_thread=False, timeout=60)
+    try:
+        yield SqliteSaver(connection)
+    finally:
+        connection.close()
+
+
+def agent_by_hand(opened: Clearance, stage: Stage, saver: SqliteSaver) -> Agent:
+    """Build the agent as an application that advances its graph itself."""
+    return create_reviewed_agent(
+        Script(),
+        tools_of(stage),
+        tools_requiring_approval=[name for name in _SAYS if name not in _FREE],
+        checkpointer=saver,
+        using=opened,
+        name="by-hand",
+    )
 
 
 class Script(BaseChatModel):
@@ -127,6 +153,15 @@ def decide(stage: Stage, thread_id: str, decisions: object, watcher: str | None 
         chat = ReviewedChat(agent_of(opened, stage))
         _watch(stage, watcher)
         chat.submit_review(thread_id, decisions, by=PERSON)
+
+
+def resume_by_hand(stage: Stage, thread_id: str, watcher: str | None = None) -> None:
+    """Approve what a thread waits for, as an application does that advances its graph itself."""
+    with stage.open() as opened, saver_by_hand(stage) as saver:
+        graph = agent_by_hand(opened, stage, saver)
+        _watch(stage, watcher)
+        config: Any = {"configurable": {"thread_id": thread_id}}
+        graph.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
 
 
 def withdraw(stage: Stage, review_id: str, watcher: str | None = None) -> None:
@@ -188,9 +223,9 @@ def _said(messages: Sequence[BaseMessage]) -> AIMessage:
     last = max(i for i, m in enumerate(messages) if isinstance(m, HumanMessage) and m.name is None)
     turn, rounds = messages[last + 1 :], str(messages[last].content).split("|")
     number = sum(isinstance(message, AIMessage) for message in turn)
-    if rounds == ["boom"]:
-        raise RuntimeError("the model is broken")
     if number < len(rounds):
+        if rounds[number].strip() == "boom":
+            raise RuntimeError("the model is broken")
         wanted = [part.split() for part in rounds[number].split(",")]
         calls = [
             {"name": name, "args": {"what": what}, "id": f"call_{place}"}

@@ -117,6 +117,19 @@ def test_who_takes_over_may_die_too(stage: Stage, processes: Processes, front: F
     check(front)
 
 
+def test_who_only_decides_is_not_taken_for_the_dead_worker(
+    stage: Stage, processes: Processes, front: Front
+) -> None:
+    first = processes.start(work, stage, "kill fence-raised")
+    run_id = front.begin("t1", "send a")
+    until(lambda: was_killed(first))
+    later = Front(stage)
+    processes.start(work, stage)
+    assert later.bring_to_end(run_id).answer == "send did a"
+    check(later)
+    later.close()
+
+
 def test_of_three_parallel_calls_each_ends_as_far_as_it_came(
     stage: Stage, processes: Processes, front: Front
 ) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from clearance.outcome import CallState
 from clearance.review import Review, ReviewStatus
+from clearance.run import RunState
 from clearance.store import calls
 from tests.journeys.front import APPROVE, REJECT, Front
 from tests.journeys.invariants import check
@@ -80,12 +81,43 @@ def test_a_second_attempt_runs_though_nobody_sends_a_message(front: Front, quest
     check(front)
 
 
+def test_a_second_attempt_runs_beside_a_turn_that_waits_for_people(front: Front, question: Review) -> None:
+    run_id = front.begin("t1", "send b")
+    waiting = front.wait_until_parked(run_id)
+    front.decide(question, APPROVE)
+    front.wait_until_first_call_is(CallState.EXECUTED, question.run_id)
+    front.wait_until_idle("t1")
+    assert front.pending_of(run_id) == waiting
+    assert front.bring_to_end(run_id).answer == "send did b"
+    assert "send did a" in front.say("t1", "send c"), "told with the next message"
+    check(front)
+
+
 def test_a_dropped_call_never_runs_again_and_the_thread_learns_it(front: Front, question: Review) -> None:
     front.decide(question, REJECT)
     [row] = front.calls(question.run_id)
     assert row.state is CallState.REJECTED
     assert "is not to be run again" in front.say("t1", "send b")
     assert len(front.stage.effects()) == 2
+    check(front)
+
+
+def test_an_answer_is_not_lost_with_a_turn_that_fails(front: Front, question: Review) -> None:
+    front.decide(question, {"type": "respond", "message": "it was sent at noon"})
+    failed = front.wait_until_ended(front.begin("t1", "boom"))
+    assert failed.state is RunState.FAILED
+    assert "it was sent at noon" in front.say("t1", "send b")
+    assert front.say("t1", "send c") == "send did c", "it is told once"
+    check(front)
+
+
+def test_an_answer_that_a_failed_turn_has_told_is_not_told_again(front: Front, question: Review) -> None:
+    front.decide(question, {"type": "respond", "message": "it was sent at noon"})
+    failed = front.bring_to_end(front.begin("t1", "send b | boom"))
+    assert failed.state is RunState.FAILED
+    assert front.say("t1", "send c") == "send did c"
+    told = [m for m in front.messages("t1") if "it was sent at noon" in str(m.content)]
+    assert len(told) == 1
     check(front)
 
 

@@ -18,11 +18,11 @@ from tests import databases as server
 from tests.databases import Databases
 from tests.journeys.front import Front
 from tests.journeys.invariants import check
+from tests.journeys.nights import sampled
 from tests.journeys.processes import Processes, until
 from tests.journeys.program import Stage, work
 
 RUNS = 40
-DECIDED_BEFORE = 15
 AWAY = 2.0
 """Seconds without a server."""
 
@@ -71,15 +71,16 @@ def migrated_database_url(own_server: OwnServer, tmp_path: Path) -> str:
     return own_server.databases.migrated("postgresql", tmp_path)
 
 
+@pytest.mark.parametrize("decided_before", sampled([15], by_night=range(0, RUNS, 3)))
 def test_a_server_that_dies_under_load_loses_nothing(
-    stage: Stage, processes: Processes, front: Front, own_server: OwnServer
+    stage: Stage, processes: Processes, front: Front, own_server: OwnServer, decided_before: int
 ) -> None:
     for _ in range(2):
         processes.start(work, stage)
     waiting = [front.wait_until_pending(front.begin(f"t{n}", f"send {n}")) for n in range(RUNS)]
     refused = 0
     for place, review in enumerate(waiting):
-        if place == DECIDED_BEFORE:
+        if place == decided_before:
             own_server.kill()
             threading.Timer(AWAY, own_server.start_again).start()
 

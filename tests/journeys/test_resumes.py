@@ -1,25 +1,21 @@
 """A parked run that is resumed several times at once: its tool runs once."""
 
-import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from langchain_core.messages import HumanMessage
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from clearance import killpoints
-from clearance.apps.chat import create_reviewed_agent
 from clearance.apps.chat.agent import Agent
 from clearance.outcome import CallState
 from clearance.settlement import Wake
 from tests.journeys.front import Front
 from tests.journeys.invariants import check, check_effects, check_trail
-from tests.journeys.processes import Processes
-from tests.journeys.program import Script, Stage, tools_of, work
+from tests.journeys.processes import Processes, until, was_killed
+from tests.journeys.program import Stage, agent_by_hand, resume_by_hand, saver_by_hand, work
 
 RUNS = 10
 ROUNDS = 10
@@ -50,10 +46,10 @@ def wake_again(front: Front, run_id: str) -> None:
             wake(tx, front.run(run_id).thread_id)
 
 
-def test_two_resumes_by_hand_run_the_tool_once(stage: Stage, front: Front, nightly: bool) -> None:
+def test_two_resumes_by_hand_run_the_tool_once(front: Front, nightly: bool) -> None:
     """Each with a saver of its own, as two processes of an application without workers have them."""
     rounds = ROUNDS * 10 if nightly else ROUNDS
-    with graphs_by_hand(front, stage.home / "by-hand.db", 2) as graphs:
+    with graphs_by_hand(front, 2) as graphs:
         for number in range(rounds):
             config = park_by_hand(graphs[0], f"h{number}")
             resume_at_once(graphs, config)
@@ -63,7 +59,7 @@ def test_two_resumes_by_hand_run_the_tool_once(stage: Stage, front: Front, night
     check_by_hand(front, rounds)
 
 
-def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(stage: Stage, front: Front) -> None:
+def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(front: Front) -> None:
     others = threading.Semaphore(0)
     held = threading.Event()
 
@@ -78,7 +74,7 @@ def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(stage: Stage, 
                 assert others.acquire(timeout=60)
                 threading.Event().wait(0.3)
 
-    with graphs_by_hand(front, stage.home / "by-hand.db", 2) as graphs:
+    with graphs_by_hand(front, 2) as graphs:
         config = park_by_hand(graphs[0], "h0")
         killpoints.watch(watcher)
         try:
@@ -88,21 +84,36 @@ def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(stage: Stage, 
     check_by_hand(front, 1)
 
 
+def test_an_uncertain_call_of_a_thread_advanced_by_hand_is_run_again_with_its_next_message(
+    stage: Stage, processes: Processes, front: Front
+) -> None:
+    with graphs_by_hand(front, 1) as [graph]:
+        config = park_by_hand(graph, "h0", text="hang a")
+        resumer = processes.start(resume_by_hand, stage, "h0", "kill taken")
+        until(lambda: was_killed(resumer))
+        answered = graph.invoke(None, config)
+        assert "its outcome is unknown" in answered["messages"][-1].content
+        [question] = front.open_outcomes("h0")
+        front.decide(question)
+        stage.release("a")
+        told = graph.invoke({"messages": [HumanMessage("look b")]}, config)
+        assert "hang did a" in told["messages"][-1].content
+    assert [line.split()[0] for line in stage.effects()] == ["hang", "look"]
+    check_by_hand(front, 1)
+
+
 @contextmanager
-def graphs_by_hand(front: Front, file: Path, count: int) -> Iterator[list[Agent]]:
+def graphs_by_hand(front: Front, count: int) -> Iterator[list[Agent]]:
     """Build agents whose callers advance them, each with a saver of its own on the same file."""
-    connections = [sqlite3.connect(file, check_same_thread=False, timeout=60) for _ in range(count)]
-    try:
-        yield [graph_by_hand(front, SqliteSaver(connection)) for connection in connections]
-    finally:
-        for connection in connections:
-            connection.close()
+    with ExitStack() as stack:
+        savers = [stack.enter_context(saver_by_hand(front.stage)) for _ in range(count)]
+        yield [agent_by_hand(front.opened, front.stage, saver) for saver in savers]
 
 
-def park_by_hand(graph: Agent, thread_id: str) -> Any:
+def park_by_hand(graph: Agent, thread_id: str, *, text: str = "send a") -> Any:
     """Bring a thread to where it waits for people; return its configuration."""
-    config = {"configurable": {"thread_id": thread_id}}
-    asked = graph.invoke({"messages": [HumanMessage("send a")]}, config)  # type: ignore[call-overload]
+    config: Any = {"configurable": {"thread_id": thread_id}}
+    asked = graph.invoke({"messages": [HumanMessage(text)]}, config)
     assert asked["__interrupt__"]
     return config
 
@@ -114,18 +125,6 @@ def check_by_hand(front: Front, rounds: int) -> None:
     check_effects(front, rows)
     asked = [review for n in range(rounds) for review in front.reviews(f"h{n}")]
     check_trail(front, rows=rows, asked=asked)
-
-
-def graph_by_hand(front: Front, saver: SqliteSaver) -> Agent:
-    """Build an agent whose caller advances it."""
-    return create_reviewed_agent(
-        Script(),
-        tools_of(front.stage),
-        tools_requiring_approval=["send"],
-        checkpointer=saver,
-        using=front.opened,
-        name="by-hand",
-    )
 
 
 def resume_at_once(graphs: list[Agent], config: Any) -> None:

@@ -203,7 +203,7 @@ def test_a_late_result_closes_the_question(bench: Bench, hung: Any) -> None:
 def late_answers(bench: Bench) -> list[str]:
     """Return what the next message of the thread brings in."""
     with bench.c.database.write() as tx:
-        return calls.late_answers_for(tx, "r-next", thread_id="thread-r1")
+        return list(calls.late_answers_for(tx, "r-next", thread_id="thread-r1").values())
 
 
 def settled(bench: Bench, *decisions: Any, by: str = "rita") -> Review:

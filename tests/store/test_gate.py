@@ -1,6 +1,7 @@
 """Asking and deciding, on both databases: asked once, decided by one, and everything of it or nothing."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from clearance.errors import (
     ReviewConflictError,
 )
 from clearance.outcome import CallState
-from clearance.policy import DecisionType, Effect, Policy, Rule, Threshold
+from clearance.policy import DecisionType, Effect, Policy, Predicate, Risk, Rule, Threshold
 from clearance.review import Answer, ReviewStatus
 from clearance.run import RunState
+from clearance.store import reviews
 from tests.rules.small_reviews import approve, edit, reject, respond
 from tests.store.bench import MAIL, PAYMENT, Bench, states
 
@@ -225,6 +227,22 @@ def test_an_edit_is_judged_and_bound_as_what_it_became(bench: Bench) -> None:
     row = bench.row("r1/1/0")
     assert row is not None
     assert (row.arguments, row.fingerprint) == (call.arguments, call.fingerprint)
+
+
+def test_an_edit_moves_a_review_to_its_new_risk_and_deadline(bench: Bench) -> None:
+    large = Predicate("large", "1", lambda arguments: bool(arguments["amount_cents"] > 5000))
+    strict = Rule(
+        tool="pay", when=large, risk=Risk.CRITICAL, expire=timedelta(hours=1), who=(Threshold(approve=2),)
+    )
+    bench.register(Policy(rules=(strict, Rule(tool="*"))))
+    _, other = bench.asked(("send_email", MAIL), run_id="other")
+    _, review = bench.asked(("pay", PAYMENT))
+    assert review.deadline is None
+    after = bench.decide(review, edit(None, {**PAYMENT, "amount_cents": 5001}))
+    assert after == bench.review(review.id)
+    assert after.deadline is not None
+    with bench.c.database.read() as tx:
+        assert [found.id for found in reviews.inbox(tx)] == [review.id, other.id]
 
 
 def test_an_edit_into_a_tool_of_stricter_rules_is_refused(bench: Bench) -> None:

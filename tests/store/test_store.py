@@ -60,6 +60,16 @@ def test_a_reader_sees_nothing_of_a_transaction_that_is_not_committed(database: 
         assert not people.nobody(tx)
 
 
+def test_a_reading_transaction_sees_one_moment(database: Database) -> None:
+    with database.read() as tx:
+        assert people.nobody(tx)
+        with database.write() as other:
+            people.add(other, RITA, now=NOW)
+        assert people.nobody(tx)
+    with database.read() as tx:
+        assert not people.nobody(tx)
+
+
 def test_the_clock_is_aware_utc_and_goes_on_inside_a_transaction(database: Database) -> None:
     with database.write() as tx:
         first = database.now(tx)

@@ -29,8 +29,9 @@ INSERT INTO runs {s} SELECT
     'r' || n, 't' || n, 'chat', CASE n % 50 WHEN 0 THEN 'waiting' ELSE 'done' END, 'tom', {wide}, NULL, NULL,
     n, NULL FROM s;
 INSERT INTO reviews {s} SELECT
-    'r' || n || '/1/1', 'r' || n, 't' || n, 'calls', 1, 1, CASE n % 50 WHEN 0 THEN 'pending' ELSE 'settled' END,
-    1, 'tom', n, CASE n % 100 WHEN 0 THEN n ELSE NULL END, NULL, n % 4, {wide} FROM s;
+    'r' || n || '/1/1', 'r' || n, 't' || n, 'calls', 1, 1,
+    CASE n % 50 WHEN 0 THEN 'pending' ELSE 'settled' END, 1, 'tom', n,
+    CASE n % 100 WHEN 0 THEN n ELSE NULL END, NULL, n % 4, {wide} FROM s;
 INSERT INTO reviewed_calls {s} SELECT
     'r' || n || '/1/1', 'r' || n || '/1/0', 0, '', 'pay', '{{}}', 'pay', {wide}, '', '', '', 1, 'waiting',
     '{verdict}' FROM s;
@@ -40,10 +41,11 @@ INSERT INTO clearances {s} SELECT
     'c' || n, 'r' || n || '/1/0', 'r' || n || '/1/1', {wide}, 1,
     CASE n % 50 WHEN 0 THEN 'open' ELSE 'used' END, n, NULL FROM s;
 INSERT INTO calls {s} SELECT
-    'r' || n || '/1/0', 'r' || n, 'pay', {wide}, '', 'executed', 1, 1, NULL, NULL, NULL, NULL, NULL, NULL FROM s;
-INSERT INTO entries {s_entries} SELECT
-    'e' || n, CASE WHEN n <= {entries} - 50 THEN n ELSE NULL END, n, 'run:done', 'r' || n, 'tom', '{{}}', {wide}
+    'r' || n || '/1/0', 'r' || n, 'pay', {wide}, '', 'executed', 1, 1, NULL, NULL, NULL, NULL, NULL, NULL
     FROM s;
+INSERT INTO entries {s_entries} SELECT
+    'e' || n, CASE WHEN n <= {entries} - 50 THEN n ELSE NULL END, n, 'run:done', 'r' || n, 'tom', '{{}}',
+    {wide} FROM s;
 UPDATE notary SET last_seq = {entries} - 50
 """
 _VERDICT = (

@@ -108,7 +108,7 @@ def test_tools_are_those_that_were_registered_last(bench: Bench) -> None:
         assert policies.tool_schema(tx, "chat", "pay") == bench.tools["pay"].schema
         assert policies.tool_schema(tx, "chat", "wipe") is None
     del bench.tools["pay"]
-    bench.register()
+    bench.register(Policy())
     with bench.c.database.read() as tx:
         assert "pay" not in policies.tool_names(tx, "chat")
 

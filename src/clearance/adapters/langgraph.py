@@ -96,7 +96,9 @@ class Reviewed:
         run, _ = self._run(state, runtime)
         by_hand = runtime.context is None
         messages = state["messages"]
-        notes = self._notes(run) if history.ai_messages(messages) == 0 else []
+        if by_hand and history.ai_messages(messages) == 0:
+            self.execution.catch_up(run.thread_id, tools=self.tools, fence=None)
+        notes = self._notes(run, messages) if history.ai_messages(messages) == 0 else []
         shown = history.mended([*messages, *notes], result_of=self._result_of)
         history.check_history(shown)
         given = self.model.invoke([SystemMessage(self.prompt), *shown], get_config())
@@ -215,11 +217,13 @@ class Reviewed:
             return str(error)
         return ""
 
-    def _notes(self, run: Run) -> list[HumanMessage]:
+    def _notes(self, run: Run, messages: Sequence[BaseMessage]) -> list[HumanMessage]:
         """Return what became known of earlier calls since the last turn."""
         with self.ledger.database.write() as tx:
-            texts = ledger_rows.late_answers_for(tx, run.id, thread_id=run.thread_id)
-        return [history.note(text, note_id=f"{run.id}/note/{n}") for n, text in enumerate(texts)]
+            answers = ledger_rows.late_answers_for(tx, run.id, thread_id=run.thread_id)
+        told = {message.id for message in messages}
+        notes = [history.note(text, note_id=f"{answer_id}/note") for answer_id, text in answers.items()]
+        return [note for note in notes if note.id not in told]
 
     def _result_of(self, run_id: str, number: int, place: int) -> str | None:
         ended = self.execution.ended([f"{run_id}/{number}/{place}"])

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, insert, or_, select, update
 
 from clearance.outcome import CallState
+from clearance.run import RunState
 from clearance.store.runs import insert_ignoring
 from clearance.store.tables import artifacts, calls, clearances, late_answers, runs
 
@@ -149,18 +150,22 @@ def open_second_attempts(tx: Connection, thread_id: str) -> list[str]:
     return list(tx.execute(query).scalars())
 
 
-def abandoned(tx: Connection, thread_id: str, *, fence: int) -> list[LedgerRow]:
-    """Return calls of a thread that an earlier segment started, and that no turn comes back to.
+def abandoned(tx: Connection, thread_id: str, *, fence: int | None, now: datetime) -> list[LedgerRow]:
+    """Return calls of a thread that were started and lost, and that no turn comes back to.
 
-    They are second attempts, which run beside a turn, and the calls of a run that has ended without them.
+    They are second attempts, which run beside a turn, and the calls of a run that has ended without them;
+    lost are those of an earlier segment, and those past their time limit.
     """
+    lost = calls.c.due_at <= now
+    if fence is not None:
+        lost = or_(lost, calls.c.fence < fence)
     query = (
         select(calls)
         .join(runs, runs.c.id == calls.c.run_id)
         .where(
             runs.c.thread_id == thread_id,
             calls.c.state == CallState.STARTED.value,
-            calls.c.fence < fence,
+            lost,
             or_(calls.c.attempt > 1, runs.c.ended_at.is_not(None)),
         )
         .order_by(calls.c.key)
@@ -192,15 +197,20 @@ def add_late_answer(
     )
 
 
-def late_answers_for(tx: Connection, run: str, *, thread_id: str) -> list[str]:
-    """Return the answers that this run brings into its thread; asking again gives the same."""
-    tx.execute(
-        update(late_answers)
-        .where(late_answers.c.thread_id == thread_id, late_answers.c.taken_by.is_(None))
-        .values(taken_by=run)
+def late_answers_for(tx: Connection, run: str, *, thread_id: str) -> dict[str, str]:
+    """Return by id the answers that this run brings into its thread; asking again gives the same.
+
+    Among them are those of an earlier run that did not come to its end: whether it had brought them in, only
+    the thread's messages tell.
+    """
+    broken_off = select(runs.c.id).where(
+        runs.c.thread_id == thread_id, runs.c.state.in_([RunState.FAILED.value, RunState.CANCELLED.value])
     )
-    query = select(late_answers.c.text).where(late_answers.c.taken_by == run)
-    return list(tx.execute(query.order_by(late_answers.c.at, late_answers.c.id)).scalars())
+    free = or_(late_answers.c.taken_by.is_(None), late_answers.c.taken_by.in_(broken_off))
+    tx.execute(update(late_answers).where(late_answers.c.thread_id == thread_id, free).values(taken_by=run))
+    query = select(late_answers.c.id, late_answers.c.text).where(late_answers.c.taken_by == run)
+    found = tx.execute(query.order_by(late_answers.c.at, late_answers.c.id))
+    return {row.id: row.text for row in found}
 
 
 _CLEARANCE = (

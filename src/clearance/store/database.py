@@ -43,7 +43,9 @@ class Database:
             self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE", patience=patience)
             self._reader = _sqlite_engine(self.url, begin="BEGIN", patience=patience)
         else:
-            self._writer = self._reader = _postgresql_engine(self.url, patience=patience)
+            self._writer = _postgresql_engine(self.url, patience=patience)
+            # The same connections; a review, its calls and its decisions are read as of one moment.
+            self._reader = self._writer.execution_options(isolation_level="REPEATABLE READ")
 
     @property
     def path(self) -> Path | None:
@@ -61,7 +63,7 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One reading transaction; it never waits for writers on SQLite."""
+        """One reading transaction: it sees the database as of one moment, and never waits for writers."""
         with self._transaction(self._reader) as tx:
             yield tx
 

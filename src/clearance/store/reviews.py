@@ -58,7 +58,12 @@ def save(tx: Connection, before: Review, after: Review) -> bool:
             reviews.c.version == before.version,
         )
         .values(
-            status=after.status.value, version=after.version, ended_at=after.ended_at, reason=after.reason
+            status=after.status.value,
+            version=after.version,
+            deadline=after.deadline,
+            ended_at=after.ended_at,
+            risk=_RISKS.index(after.risk),
+            reason=after.reason,
         )
         .returning(reviews.c.id)
     ).first()
