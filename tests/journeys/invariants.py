@@ -3,11 +3,15 @@
 from collections import Counter
 from typing import Any
 
+from langchain_core.messages import BaseMessage
+
+from clearance.adapters.history import run_of
 from clearance.audit import AuditKind, Entry
 from clearance.notary import published_keys
 from clearance.outcome import CallState
 from clearance.proof import verify
 from clearance.review import Answer, Review, ReviewKind, ReviewStatus
+from clearance.run import RunState
 from clearance.store.calls import LedgerRow
 from clearance.store.trail import trail
 from tests.journeys.front import Front
@@ -44,6 +48,25 @@ def check(front: Front) -> None:
     check_effects(front, rows)
     check_outcomes(rows, asked)
     check_trail(front, rows=rows, asked=asked)
+    for thread_id in threads:
+        check_messages(front, thread_id)
+
+
+def check_messages(front: Front, thread_id: str) -> None:
+    """Check that the thread holds every turn once, in its order, with the answer that the run ended with."""
+    turns: dict[str, list[BaseMessage]] = {}
+    for message in front.messages(thread_id):
+        run_id = run_of(message)
+        if run_id is not None:
+            assert run_id not in turns, f"{run_id} begins twice"
+            turns[run_id] = []
+        turns[next(reversed(turns))].append(message)
+    done = [
+        run for run in reversed(front.runs()) if run.thread_id == thread_id and run.state is RunState.DONE
+    ]
+    assert [run_id for run_id in turns if run_id in {run.id for run in done}] == [run.id for run in done]
+    for run in done:
+        assert turns[run.id][-1].text == run.answer, f"the thread has another answer of {run.id}"
 
 
 def check_effects(front: Front, rows: list[LedgerRow]) -> None:

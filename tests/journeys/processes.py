@@ -25,26 +25,6 @@ PATIENCE = 60.0
 LOOK_EVERY = 0.02
 Found = TypeVar("Found")
 
-# What a worker loads, also what it loads only when it is needed.
-_PRELOADED = (
-    "tests.journeys.program",
-    "alembic.autogenerate",
-    "alembic.op",
-    "alembic.runtime.migration",
-    "clearance.settings",
-    "clearance.store.migrations",
-    "clearance.adapters.checkpoints_postgres",
-    "clearance.adapters.checkpoints_sqlite",
-    "clearance.engine.lookout",
-    "clearance.engine.procrastinate",
-    "cryptography.hazmat.primitives.asymmetric.ed25519",
-    "cryptography.hazmat.primitives.serialization",
-    "jsonschema",
-    "langchain_core.tracers.run_collector",
-    "procrastinate",
-    "sqlalchemy.dialects.postgresql.psycopg",
-)
-
 
 class Processes:
     """The processes of one test; what is left of them ends with it."""
@@ -76,7 +56,7 @@ class Processes:
 def server() -> ForkServerContext:
     """Return the context of the process that the others are forked from, started when it does not run yet."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(_PRELOADED))
+    context.set_forkserver_preload(["tests.journeys.preloaded"])
     before = os.environ.get("PYTHONPATH")
     # The server does not take the path over, and what it fails to import it leaves out silently.
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_two_resumes_by_hand_run_the_tool_once(front: Front, nightly: bool) -> N
     with graphs_by_hand(front, 2) as graphs:
         for number in range(rounds):
             config = park_by_hand(graphs[0], f"h{number}")
-            resume_at_once(graphs, config)
+            assert resume_at_once(graphs, config) == ["send did a"] * 2
             assert graphs[0].get_state(config).values["messages"][-1].content == "send did a"
             again = graphs[0].invoke({"messages": [HumanMessage("look b")]}, config)
             assert again["messages"][-1].content == "look did b"
@@ -78,9 +79,10 @@ def test_a_call_that_is_being_started_is_not_taken_for_a_lost_one(front: Front) 
         config = park_by_hand(graphs[0], "h0")
         killpoints.watch(watcher)
         try:
-            resume_at_once(graphs, config)
+            answers = resume_at_once(graphs, config)
         finally:
             killpoints.watch(None)
+    assert answers == ["send did a"] * 2
     check_by_hand(front, 1)
 
 
@@ -127,22 +129,13 @@ def check_by_hand(front: Front, rounds: int) -> None:
     check_trail(front, rows=rows, asked=asked)
 
 
-def resume_at_once(graphs: list[Agent], config: Any) -> None:
-    """Let a thread for each graph resume the same run, from the same moment; raise what one raises."""
+def resume_at_once(graphs: list[Agent], config: Any) -> list[str]:
+    """Let a thread for each graph resume the same run, from the same moment; return what each was told."""
     start = threading.Barrier(len(graphs))
-    raised: list[BaseException] = []
 
-    def resume(graph: Agent) -> None:
+    def resume(graph: Agent) -> str:
         start.wait()
-        try:
-            graph.invoke(ANSWER, config)
-        except BaseException as error:  # noqa: BLE001 (raised again below)
-            raised.append(error)
+        return str(graph.invoke(ANSWER, config)["messages"][-1].content)
 
-    threads = [threading.Thread(target=resume, args=(graph,)) for graph in graphs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]
+    with ThreadPoolExecutor(len(graphs)) as pool:
+        return list(pool.map(resume, graphs))
