@@ -53,6 +53,8 @@ class AuditKind(StrEnum):
     POLICY_ACTIVATED = "policy:activated"
     PERSON_ADDED = "person:added"
     PERSON_DISABLED = "person:disabled"
+    KEY_ADDED = "key:added"
+    KEY_REVOKED = "key:revoked"
     WORKSPACE_RESTORED = "workspace:restored"
 
 

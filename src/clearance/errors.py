@@ -8,6 +8,7 @@
     │   └─ PolicyError                       a rule that cannot mean what it says
     ├─ NotFoundError                404  4
     │   └─ NoPendingReviewError
+    ├─ UnauthorizedError            401 14   nobody is known by what was shown: no key, or a wrong one
     ├─ ForbiddenError               403  6   known, but not entitled
     ├─ ConflictError                409  5   true when it was sent, overtaken meanwhile
     │   ├─ ThreadBusyError
@@ -28,6 +29,7 @@
 stop, given to a segment whose thread was taken over, and no handler on the way may swallow it.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -98,6 +100,13 @@ class NoPendingReviewError(NotFoundError):
     def __init__(self, thread_id: str) -> None:
         super().__init__(f"Thread {thread_id} has no review that waits. There is nothing to decide.")
         self.thread_id = thread_id
+
+
+class UnauthorizedError(ClearanceError):
+    """Nobody is known by the key that was shown, or none was shown."""
+
+    status = 401
+    exit_code = 14
 
 
 class ForbiddenError(ClearanceError):
@@ -232,3 +241,9 @@ class FenceLostError(BaseException):
     def __init__(self, thread_id: str) -> None:
         super().__init__(f"thread {thread_id} was taken over")
         self.thread_id = thread_id
+
+
+def error_code(error: ClearanceError) -> str:
+    """Return the word for a kind of error: `review_conflict` for `ReviewConflictError`."""
+    name = type(error).__name__.removesuffix("Error")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

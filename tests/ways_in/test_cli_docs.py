@@ -10,8 +10,8 @@ from typer.main import get_command
 from clearance import errors
 from clearance.apps.chat.models import OFFLINE, PROVIDERS
 from clearance.cli import build
-from clearance.cli.failures import BUG, INTERRUPTED, USAGE, error_code
-from clearance.errors import ClearanceError
+from clearance.cli.failures import BUG, INTERRUPTED, USAGE
+from clearance.errors import ClearanceError, error_code
 from tests.house.sources import ROOT
 from tests.ways_in.desk import Desk
 

@@ -188,14 +188,14 @@ class _Talk:
             notice(f"Go on with: {invocation(self._options)} chat --thread {self._thread}")
 
     def _print(self, run: "Run") -> None:
-        from clearance.cli.question import review_record, whole
         from clearance.cli.screen import print_json
         from clearance.cli.turn import waiting_review
+        from clearance.reading import review_record, whole
 
         review = waiting_review(self._c, run)
         record = None
         if review is not None:
             with self._c.database.read() as tx:
-                record = review_record(whole(self._c, tx, review))
+                record = review_record(whole(self._c.database, tx, review))
         answered = {"thread_id": run.thread_id, "run_id": run.id, "answer": run.answer}
         print_json({**answered, "pending_review": record}, indent=None)

@@ -110,14 +110,14 @@ def _decide_here(c: "Clearance", held: "Run", *, options: Options) -> None:
 def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
     """Leave the call held, drawn in full, and say how it is decided."""
     from clearance.cli.drawing import draw_review
-    from clearance.cli.question import whole
     from clearance.cli.screen import out
     from clearance.cli.turn import say_held, waiting_review
+    from clearance.reading import whole
 
     review = waiting_review(c, held)
     if review is not None and not (sys.stdin.isatty() and sys.stdout.isatty()):
         with c.database.read() as tx:
-            found = whole(c, tx, review)
+            found = whole(c.database, tx, review)
         out().print()
         draw_review(out(), found)
     out().print()
@@ -185,13 +185,13 @@ def _near(file: Path) -> Path:
 
 
 def _print(c: "Clearance", first: "Run", held: "Run") -> None:
-    from clearance.cli.question import review_record, whole
     from clearance.cli.screen import print_json
     from clearance.cli.turn import waiting_review
+    from clearance.reading import review_record, whole
 
     review = waiting_review(c, held)
     with c.database.read() as tx:
-        record = None if review is None else review_record(whole(c, tx, review))
+        record = None if review is None else review_record(whole(c.database, tx, review))
     print_json(
         {
             "thread_id": held.thread_id,

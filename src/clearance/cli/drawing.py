@@ -5,11 +5,11 @@ from datetime import datetime
 from rich.console import Console
 from rich.text import Text
 
-from clearance.cli.question import Whole
 from clearance.cli.screen import block, heading, line, shown
 from clearance.cli.values import draw_arguments, draw_changes
 from clearance.deadline import is_over
 from clearance.policy import DecisionType, Risk
+from clearance.reading import Whole
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
 
 _SHAPES = {

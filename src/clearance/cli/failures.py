@@ -2,14 +2,13 @@
 
 import json
 import os
-import re
 import sys
 import traceback
 from collections.abc import Sequence
 
 import typer
 
-from clearance.errors import ClearanceError, InvalidInputError
+from clearance.errors import ClearanceError, InvalidInputError, error_code
 
 DEBUG = "CLEARANCE_DEBUG"
 BUG, USAGE, INTERRUPTED = 1, 2, 130
@@ -38,12 +37,6 @@ def told(error: Exception, *, as_json: bool) -> int:
             if os.environ.get(DEBUG):
                 traceback.print_exception(error)
             return BUG
-
-
-def error_code(error: ClearanceError) -> str:
-    """Return the word for a kind of error: `review_conflict` for `ReviewConflictError`."""
-    name = type(error).__name__.removesuffix("Error")
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _usage(error: typer.TyperException) -> str:

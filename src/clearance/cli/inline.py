@@ -22,14 +22,14 @@ def decide_inline(c: "Clearance", review_id: str) -> Review | None:
 
     None: left for later, or not theirs to decide. What cannot be taken is said, and asked again.
     """
-    from clearance.cli.question import whole
     from clearance.cli.screen import out
+    from clearance.reading import whole
     from clearance.store import reviews
 
     drawn = False
     while True:
         with c.database.read() as tx:
-            found = whole(c, tx, reviews.review(tx, review_id))
+            found = whole(c.database, tx, reviews.review(tx, review_id))
         if found.review.status is not ReviewStatus.PENDING:
             return found.review
         if not drawn:

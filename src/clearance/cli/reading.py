@@ -8,8 +8,8 @@ from clearance.cli.options import Json, invocation, opened, options_of
 from clearance.run import RunState
 
 if TYPE_CHECKING:
-    from clearance.cli.question import Whole
     from clearance.people import Mode
+    from clearance.reading import Whole
     from clearance.run import Run
 
 _STATE_NAMES = ", ".join(RunState)
@@ -30,15 +30,15 @@ def inbox(
     as_json: Json = False,
 ) -> None:
     """List what waits for a decision, the highest risk first."""
-    from clearance.cli.question import review_record, whole
     from clearance.cli.screen import line, out, print_json
+    from clearance.reading import review_record, whole
 
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
         from clearance.store import people, reviews
 
         with c.database.read() as tx:
-            found = [whole(c, tx, review) for review in reviews.inbox(tx, limit=limit)]
+            found = [whole(c.database, tx, review) for review in reviews.inbox(tx, limit=limit)]
             count = reviews.waiting_count(tx)
             mode = people.mode(tx)
     if options.as_json:
@@ -69,15 +69,15 @@ def show(
     What follows from each decision is said, and what was decided. Texts of people and models come last.
     """
     from clearance.cli.drawing import draw_claims, draw_commands, draw_review
-    from clearance.cli.question import review_record, whole
     from clearance.cli.references import find_review
     from clearance.cli.screen import out, print_json, working
+    from clearance.reading import review_record, whole
     from clearance.review import ReviewStatus
 
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
         with c.database.read() as tx:
-            found = whole(c, tx, find_review(tx, review))
+            found = whole(c.database, tx, find_review(tx, review))
         if not options.as_json:
             say_mode(found.mode)
             draw_review(out(), found)
@@ -105,8 +105,8 @@ def list_runs(
     as_json: Json = False,
 ) -> None:
     """List runs, the newest first."""
-    from clearance.cli.question import run_record
     from clearance.cli.screen import line, out, print_json
+    from clearance.reading import run_record
 
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:

@@ -126,9 +126,9 @@ def _seen(c: "Clearance", found: Review, version: int | None) -> int:
 
 def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> None:
     """Say what was decided and who goes on, and with `wait` what came of it."""
-    from clearance.cli.question import review_record, run_record, whole
     from clearance.cli.screen import print_json
     from clearance.cli.waiting import anyone_works
+    from clearance.reading import review_record, run_record, whole
     from clearance.store import runs
 
     works = anyone_works(c)
@@ -145,7 +145,7 @@ def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> 
             failure = error
     if request.options.as_json:
         with c.database.read() as tx:
-            record = review_record(whole(c, tx, after))
+            record = review_record(whole(c.database, tx, after))
             run = runs.run(tx, after.run_id)
         print_json({"decided": True, "review": record, "worker_running": works, "run": run_record(run)})
     if failure is not None:

@@ -97,6 +97,13 @@ Index(
     sqlite_where=text("status = 'pending' AND deadline IS NOT NULL"),
     postgresql_where=text("status = 'pending' AND deadline IS NOT NULL"),
 )
+Index(
+    "reviews_ended",
+    reviews.c.ended_at,
+    reviews.c.id,
+    sqlite_where=text("ended_at IS NOT NULL"),
+    postgresql_where=text("ended_at IS NOT NULL"),
+)
 Index("reviews_by_run", reviews.c.run_id, reviews.c.message, reviews.c.round)
 Index("reviews_by_thread", reviews.c.thread_id, reviews.c.asked_at)
 
@@ -299,4 +306,61 @@ notary = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("last_seq", BigInteger, nullable=False),
     Column("last_seal", BigInteger, nullable=False),
+)
+
+# What a caller over HTTP shows to be known: only a digest of it is kept.
+keys = Table(
+    "keys",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("person", Text, ForeignKey("people.id"), nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("used_at", Instant),
+    Column("revoked_at", Instant),
+)
+
+# What was answered to a request that carried a key of its own, so that a repetition gets the same answer.
+answers = Table(
+    "answers",
+    metadata,
+    Column("person", Text, primary_key=True),
+    Column("route", Text, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("answer", Text, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+Index("answers_by_age", answers.c.at)
+
+# What a run says while it works: text as the model speaks. Not audited; gone when the run has ended.
+stream = Table(
+    "stream",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("attempt", BigInteger, primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+)
+
+# Where a caller wants to be told that its call was decided, and whether it was.
+callbacks = Table(
+    "callbacks",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("due_at", Instant),
+    Column("tries", Integer, nullable=False),
+    Column("delivered_at", Instant),
+    Column("error", Text),
+)
+Index(
+    "callbacks_due",
+    callbacks.c.due_at,
+    sqlite_where=text("due_at IS NOT NULL"),
+    postgresql_where=text("due_at IS NOT NULL"),
 )

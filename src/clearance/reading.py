@@ -1,4 +1,4 @@
-"""A question, whole: one review with all that a person wants to know before deciding it."""
+"""Reading: one review whole, with all that a person wants to know before deciding it, and as JSON."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from clearance.toolcall import parse_arguments
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-    from clearance.assembly import Clearance
     from clearance.store.calls import LedgerRow
+    from clearance.store.database import Database
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ _AFTERWARDS = {
 }
 
 
-def whole(c: "Clearance", tx: "Connection", review: Review) -> Whole:
+def whole(database: "Database", tx: "Connection", review: Review) -> Whole:
     """Return the review with everything around it, as of this transaction."""
     from clearance.store import calls, people, policies, runs
 
@@ -68,12 +68,12 @@ def whole(c: "Clearance", tx: "Connection", review: Review) -> Whole:
         descriptions=policies.tool_descriptions(tx, review.program),
         ledger={key: row for key, row in rows.items() if row is not None},
         mode=people.mode(tx),
-        now=c.database.now(tx),
+        now=database.now(tx),
     )
 
 
 def review_record(found: Whole, *, model_text: str | None = None) -> dict[str, Any]:
-    """Return a review as `--json` gives it."""
+    """Return a review as every door gives it in JSON."""
     review = found.review
     return {
         "review_id": review.id,
@@ -95,7 +95,7 @@ def review_record(found: Whole, *, model_text: str | None = None) -> dict[str, A
 
 
 def run_record(run: Run) -> dict[str, Any]:
-    """Return a run as `--json` gives it."""
+    """Return a run as every door gives it in JSON."""
     return {
         "run_id": run.id,
         "thread_id": run.thread_id,

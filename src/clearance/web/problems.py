@@ -1,0 +1,131 @@
+"""Problems: one shape for every refusal over HTTP (RFC 9457): a stable `code`, and what is wrong where."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+
+from clearance.errors import (
+    ClearanceError,
+    Fault,
+    InvalidInputError,
+    ReviewConflictError,
+    ReviewPendingError,
+    ThreadBusyError,
+    UnauthorizedError,
+    error_code,
+)
+
+MEDIA_TYPE = "application/problem+json"
+
+log = logging.getLogger(__name__)
+
+
+class FieldProblem(BaseModel):
+    """One thing that is wrong with what was sent."""
+
+    pointer: str = Field(description="A JSON pointer to the place; empty: the whole.")
+    detail: str
+
+
+class Problem(BaseModel):
+    """Why something was not done. Nothing of it was kept."""
+
+    type: str = Field(description="`urn:clearance:problem:` and the code.")
+    title: str
+    status: int
+    detail: str = Field(description="What is wrong, and what to do.")
+    code: str = Field(description="A word that stays the same; `docs/http.md` lists them.")
+    errors: list[FieldProblem] = []
+
+
+def add_problems(app: FastAPI) -> None:
+    """Answer every error of the application in this shape."""
+
+    @app.exception_handler(ClearanceError)
+    def _ours(_: Request, error: ClearanceError) -> JSONResponse:
+        return answer(error)
+
+    @app.exception_handler(RequestValidationError)
+    def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
+        faults = [Fault(_pointer(item["loc"]), str(item["msg"])) for item in error.errors()]
+        return _response(422, "invalid_input", "What was sent cannot be taken.", faults=faults)
+
+    @app.exception_handler(HTTPException)
+    def _of_http(_: Request, error: HTTPException) -> JSONResponse:
+        words = _WORDS.get(error.status_code)
+        code, detail = words if words is not None else ("http", str(error.detail))
+        return _response(error.status_code, code, detail, headers=error.headers)
+
+    @app.exception_handler(Exception)
+    def _bug(request: Request, error: Exception) -> JSONResponse:
+        log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
+        return _response(500, "bug", "Something is wrong inside clearance; this is not your mistake.")
+
+
+def answer(error: ClearanceError) -> JSONResponse:
+    """Return the answer to an error of ours."""
+    faults = error.faults if isinstance(error, InvalidInputError) else ()
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, UnauthorizedError) else None
+    if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers = {"Retry-After": "1"}
+    more = _facts(error)
+    return _response(error.status, error_code(error), str(error), faults=faults, headers=headers, more=more)
+
+
+def _facts(error: ClearanceError) -> dict[str, Any]:
+    """Return what a client needs to go on from here."""
+    match error:
+        case ReviewPendingError():
+            return {"review_id": error.review_id}
+        case ThreadBusyError():
+            return {"thread_id": error.thread_id, "run_id": error.run_id}
+        case ReviewConflictError():
+            review = error.review
+            return {"review_id": review.id, "version": review.version, "review_status": review.status.value}
+        case _:
+            return {}
+
+
+def _response(
+    status: int,
+    code: str,
+    detail: str,
+    *,
+    faults: Sequence[Fault] = (),
+    headers: Mapping[str, str] | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> JSONResponse:
+    problem = Problem(
+        type=f"urn:clearance:problem:{code}",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        code=code,
+        errors=[FieldProblem(pointer=fault.pointer, detail=fault.message) for fault in faults],
+    )
+    content = {**problem.model_dump(), **(more or {})}
+    return JSONResponse(content, status, dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def _pointer(place: Sequence[int | str]) -> str:
+    """Return the place of a fault as a JSON pointer into the body; other places keep their first word."""
+    parts = place[1:] if place and place[0] == "body" else place
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+_WORDS = {
+    404: ("not_found", "There is nothing under this address."),
+    413: ("too_large", "The body is too large."),
+    415: ("wrong_type", "The body must be JSON: Content-Type: application/json."),
+    405: (
+        "method_not_allowed",
+        "This address does not take that method; the header Allow says which.",
+    ),
+}

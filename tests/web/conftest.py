@@ -1,0 +1,15 @@
+"""A served workspace on each database."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.web.served import Served
+
+
+@pytest.fixture
+def served(migrated_database_url: str, tmp_path: Path) -> Iterator[Served]:
+    """Give a workspace with a worker, and the application over it."""
+    with Served.open(migrated_database_url, home=tmp_path) as found:
+        yield found

@@ -1,0 +1,55 @@
+"""A workspace as it is served: the application in this process, and callers with keys of their own."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fastapi.testclient import TestClient
+
+import clearance
+from clearance.keyring import add_agent, add_key, new_credential
+from clearance.people import Person, Role
+from clearance.store import people
+from clearance.web.app import create_app
+from clearance.workspace import Clearance
+
+OWNER = "ann"
+
+
+@dataclass
+class Served:
+    """An open workspace and its application. `ann` is its first person, an admin."""
+
+    workspace: Clearance
+    http: TestClient
+    _keys: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    @contextmanager
+    def open(cls, url: str, *, home: Path) -> Iterator["Served"]:
+        """Open the workspace and serve it in this process."""
+        with (
+            clearance.open(url, home=home, person=OWNER) as workspace,
+            TestClient(create_app(workspace), raise_server_exceptions=False) as http,
+        ):
+            yield cls(workspace, http)
+
+    def add(self, name: str, *, role: Role = Role.REVIEWER) -> str:
+        """Let another person in, and return their name."""
+        database = self.workspace.database
+        with database.write() as tx:
+            people.add(tx, Person(id=name, name=name, role=role), now=database.now(tx))
+        return name
+
+    def add_agent(self, name: str, *, behind: str = OWNER) -> str:
+        """Let an agent in, and return its name."""
+        return add_agent(self.workspace.database, name, behind=behind, by=OWNER).id
+
+    def key(self, person: str = OWNER) -> dict[str, str]:
+        """Return the header by which somebody is known."""
+        if person not in self._keys:
+            made = new_credential()
+            add_key(self.workspace.database, f"key of {person}", person=person, by=OWNER, made=made)
+            self._keys[person] = made.text
+        return {"Authorization": f"Bearer {self._keys[person]}"}
