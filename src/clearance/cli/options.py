@@ -73,13 +73,14 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
 
     with working("Opening the workspace"):
         from clearance.assembly import open_workspace
+        from clearance import logs
         from clearance.settings import Settings
 
         settings = Settings.read()
         url = options.database or settings.database_url
         if not make and not is_there(options):
             raise _nothing_there(options)
-        _log(settings.log_level)
+        logs.configure(level=settings.log_level, form=settings.log_format)
         found = open_workspace(url, home=options.home, person=options.person, worker=False)
     try:
         yield found
@@ -112,14 +113,3 @@ def _nothing_there(options: Options) -> Exception:
         f"There is no workspace here: {_file(options)} does not exist. Make one with `clearance demo`, or "
         "name another with --home or --database."
     )
-
-
-def _log(level: str) -> None:
-    import logging
-
-    from clearance.errors import SettingsError
-
-    number = logging.getLevelNamesMapping().get(level.upper())
-    if number is None:
-        raise SettingsError("CLEARANCE_LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR.")
-    logging.basicConfig(level=number, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
