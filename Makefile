@@ -40,10 +40,22 @@ check: $(VENV)/dev-installed ## check format, lint, types and imports, then run 
 	@echo '== Tests'
 	@$(MAKE) --no-print-directory test
 
+.PHONY: bench
+bench: $(VENV)/dev-installed ## measure beside LangChain, and write docs/benchmarks.md
+	@$(BIN)/python -m benchmarks
+
+.PHONY: cases
+cases: $(VENV)/dev-installed ## run the public failure cases (others: FILE=cases.jsonl)
+	@$(BIN)/python -m tests.journeys.cases $(FILE)
+
 .PHONY: format
 format: $(VENV)/dev-installed ## format the code and sort its imports
 	@$(BIN)/ruff check --quiet --select I --fix .
 	@$(BIN)/ruff format .
+
+.PHONY: reference
+reference: $(VENV)/dev-installed ## make the pages of the reference that come from the code
+	@$(BIN)/python -m tests.house.python_reference
 
 .PHONY: venv
 venv: $(VENV)/runtime-installed ## make .venv with what the product needs
