@@ -13,16 +13,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clearance.adapters.langchain import ClearanceMiddleware
     from clearance.adapters.plain import cleared
     from clearance.apps.chat import ReviewedChat, create_reviewed_agent
     from clearance.assembly import open_workspace as open
+    from clearance.expression import Cel
     from clearance.policy import DecisionType, Effect, Policy, Risk, Rule, Threshold, predicate
+    from clearance.policy_file import read_policy
     from clearance.workspace import Clearance
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Cel": ("clearance.expression", "Cel"),
     "Clearance": ("clearance.workspace", "Clearance"),
+    "ClearanceMiddleware": ("clearance.adapters.langchain", "ClearanceMiddleware"),
     "DecisionType": ("clearance.policy", "DecisionType"),
     "Effect": ("clearance.policy", "Effect"),
     "Policy": ("clearance.policy", "Policy"),
@@ -34,10 +39,13 @@ _HOMES = {
     "create_reviewed_agent": ("clearance.apps.chat", "create_reviewed_agent"),
     "open": ("clearance.assembly", "open_workspace"),
     "predicate": ("clearance.policy", "predicate"),
+    "read_policy": ("clearance.policy_file", "read_policy"),
 }
 
 __all__ = [
+    "Cel",
     "Clearance",
+    "ClearanceMiddleware",
     "DecisionType",
     "Effect",
     "Policy",
@@ -49,6 +57,7 @@ __all__ = [
     "create_reviewed_agent",
     "open",
     "predicate",
+    "read_policy",
 ]
 
 

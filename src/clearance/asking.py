@@ -15,15 +15,17 @@ from sqlalchemy import Connection
 from clearance import outcome as words
 from clearance.audit import AuditKind
 from clearance.deadline import deadline
+from clearance.ending import end_with_call
 from clearance.fingerprint import fingerprint
 from clearance.outcome import CallState
-from clearance.policy import Effect, Policy, Verdict, judge
+from clearance.policy import DecisionType, Effect, Policy, Verdict, judge
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, closed
 from clearance.run import Run, RunState
 from clearance.schema import schema_hash, with_defaults
 from clearance.settlement import invalidate
 from clearance.store import audit, calls, policies, reviews, runs
 from clearance.store.calls import LedgerRow
+from clearance.store.origins import origin
 from clearance.toolcall import Tool, ToolCall, canonical, parse_arguments
 
 MAX_REJECTIONS_OF_A_TOOL = 3
@@ -36,7 +38,9 @@ class Question:
 
     `message` is the number of the AI message within the run, from 1; `fence` is that of the segment which
     asks, None where the caller drives the thread. `by_model` says that a model proposes, which is not asked
-    about again for what this run has rejected; a program that calls again means another call.
+    about again for what this run has rejected; a program that calls again means another call. `kind` says
+    whether the calls are the steps of one plan, which is decided whole, and never without people. `withheld`
+    are decisions that nobody may take here, whatever the policy says.
     """
 
     run_id: str
@@ -47,6 +51,8 @@ class Question:
     tools: Mapping[str, Tool]
     fence: int | None = None
     by_model: bool = True
+    kind: ReviewKind = ReviewKind.CALLS
+    withheld: frozenset[DecisionType] = frozenset()
 
 
 def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) -> Review | None:
@@ -63,6 +69,7 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
     rounds = reviews.of_message(tx, run.id, question.message)
     ledger = _ledger(tx, question)
     to_ask: list[ReviewedCall] = []
+    whence = origin(tx, policy, run_id=run.id)
     for call in question.calls:
         row = ledger.get(call.key)
         settled_here = row is not None and row.state not in (CallState.HELD, CallState.CLEARED)
@@ -70,7 +77,7 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
             continue
         tool = question.tools[call.tool]
         arguments = with_defaults(tool.schema, parse_arguments(call.arguments))
-        verdict = judge(policy, call.tool, arguments=arguments)
+        verdict = _asked(judge(policy, call.tool, arguments=arguments, origin=whence), question)
         if verdict.effect is Effect.DENY:
             refuse(tx, call, run_id=run.id, to=CallState.BLOCKED, text=words.blocked(call.tool), now=now)
         elif verdict.effect is Effect.ALLOW and row is None:
@@ -88,6 +95,15 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
     if waiting is not None:
         runs.set_state(tx, run.id, RunState.WAITING)
     return waiting
+
+
+def _asked(verdict: Verdict, question: Question) -> Verdict:
+    """Return what the policy says, as far as this question leaves it open."""
+    allowed = tuple(each for each in verdict.decisions if each not in question.withheld)
+    if question.kind is ReviewKind.PLAN and verdict.effect is Effect.ALLOW:
+        # A plan that nobody saw is never cleared: a policy may ask for more people, not for none.
+        verdict = replace(verdict, effect=Effect.HOLD)
+    return replace(verdict, decisions=allowed)
 
 
 def _ledger(tx: Connection, question: Question) -> dict[str, LedgerRow]:
@@ -139,6 +155,7 @@ def refuse(tx: Connection, call: ToolCall, *, run_id: str, to: CallState, text: 
         calls.void(tx, call.key)
         kind = AuditKind.CALL_BLOCKED if to is CallState.BLOCKED else AuditKind.CALL_REJECTED
         audit.write(tx, kind, call.key, actor=SYSTEM, now=now, facts={"tool": call.tool})
+        end_with_call(tx, run_id, actor=SYSTEM, now=now)
 
 
 def _has_changed(waiting: Review, question: Question) -> bool:
@@ -185,7 +202,7 @@ def _next_round(
         run_id=run.id,
         thread_id=run.thread_id,
         program=run.program,
-        kind=ReviewKind.CALLS,
+        kind=question.kind,
         message=question.message,
         round=number,
         status=ReviewStatus.PENDING,

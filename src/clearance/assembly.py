@@ -17,6 +17,8 @@ from clearance.execution import Execution
 from clearance.gate import Gate
 from clearance.ledger import Ledger, new_id
 from clearance.notary import Notary, SigningKey
+from clearance.notices.targets import Allowed
+from clearance.notices.webhook import Courier
 from clearance.people import Person, Role
 from clearance.program import Programs
 from clearance.store import audit, people, runs
@@ -52,7 +54,8 @@ def open_workspace(
     if database.path is not None and home is None:
         folder = database.path.parent
     retrying(lambda: prepare(database))
-    built = _build(database, folder, segments=segments or settings.segments)
+    allowed = Allowed.read(settings.webhook_allow)
+    built = _build(database, folder, segments=segments or settings.segments, allowed=allowed)
     built.person = _local_person(built, person or settings.person or _user_name())
     if worker:
         built.worker.start()
@@ -69,23 +72,22 @@ def prepare(database: Database) -> None:
         setup(database)
 
 
-def _build(database: Database, home: Path, *, segments: int) -> Clearance:
+def _build(database: Database, home: Path, *, segments: int, allowed: Allowed) -> Clearance:
     programs = Programs()
     private = home / PRIVATE
     private.mkdir(mode=0o700, parents=True, exist_ok=True)
     engine = _engine(database, segments=segments)
 
     def wake(tx: Connection, thread_id: str) -> None:
-        runs.want(tx, thread_id)
-        thread = runs.thread(tx, thread_id)
-        if thread is not None and not thread.caller_driven:
-            engine.wake(tx, thread_id, program=thread.program)
+        program = runs.want(tx, thread_id)
+        if program is not None:
+            engine.wake(tx, thread_id, program=program)
 
     ledger = Ledger(database, programs, wake, worker=_process_name(), new_id=new_id)
     gate = Gate(database, programs=programs, wake=wake, new_id=new_id)
     execution = Execution(ledger)
     notary = Notary(database, SigningKey.load_or_create(private / "notary.key"))
-    worker = Worker(ledger, gate, execution, engine, notary)
+    worker = Worker(ledger, gate, execution, engine, notary, Courier(database, allowed))
     return Clearance(home, database, programs, engine, ledger, gate, execution, worker, person="")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from clearance.expression import Cel
 from clearance.policy import Policy, Predicate
 
 LIMIT = 2.0
@@ -25,8 +26,11 @@ def in_time(policy: Policy, *, limit: float = LIMIT) -> Policy:
     """
     bounded: dict[int, Function] = {}
 
-    def condition(given: Predicate | None) -> Predicate | None:
-        if given is None or given.function is None or isinstance(given.function, _InTime):
+    def condition(given: Predicate | Cel | None) -> Predicate | Cel | None:
+        if not isinstance(given, Predicate):
+            # What CEL may say is bounded by its text.
+            return given
+        if given.function is None or isinstance(given.function, _InTime):
             return given
         function = bounded.setdefault(id(given.function), _InTime(given.function, limit))
         return replace(given, function=function)

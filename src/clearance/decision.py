@@ -18,7 +18,7 @@ from clearance.errors import (
     ReviewConflictError,
 )
 from clearance.people import Mode, Person, counts_for, refusal
-from clearance.policy import DecisionType, Effect
+from clearance.policy import DecisionType, Effect, own_request
 from clearance.review import (
     Answer,
     Decision,
@@ -29,11 +29,8 @@ from clearance.review import (
     latest,
     tally,
 )
-from clearance.schema import pointer
-from clearance.toolcall import argument_text, parse_arguments
-
-MAX_TEXT = 64 * 1024
-_FIELDS = frozenset({"type", "call", "message", "edited_action"})
+from clearance.shapes import read_shapes, sent_arguments
+from clearance.toolcall import argument_text
 
 Revise = Callable[[ReviewedCall, str, str], ReviewedCall]
 """Makes the next revision of a call for (call, tool, arguments): schema checked, policy judged again.
@@ -45,15 +42,18 @@ def read_decisions(payload: object, review: Review, *, by: str, now: datetime) -
 
     Each item is `{"type", "call", "message"?, "edited_action"?: {"name", "args"}}`; `args` is an object, or
     JSON text where exact numbers matter. `call` is the call's key; it may be left out only where order
-    cannot matter: one call waits, or all decisions are the same and carry nothing.
+    cannot matter: one call waits, or all decisions are the same and carry nothing. A plan is decided whole:
+    one item without a `call` stands for all of it; `changes` says what to do otherwise when it is revised.
     Raises `InvalidReviewDecisionError` with every fault; nothing is guessed.
     """
     if not isinstance(payload, Sequence) or isinstance(payload, str | bytes):
         raise InvalidReviewDecisionError("Decisions are a list, one for each call that waits.")
     waiting = review.waiting
-    items, faults = _shapes(payload)
+    items, faults = read_shapes(payload)
     if faults:
         raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
+    if review.kind is ReviewKind.PLAN and len(items) == 1 and items[0].get("call") is None:
+        items = [{**items[0], "call": call.key} for call in waiting]
     if len(items) != len(waiting):
         raise InvalidReviewDecisionError(
             f"{len(waiting)} calls wait and {len(items)} decisions came. Send one for each: {_keys(waiting)}."
@@ -141,6 +141,8 @@ def _applied(
     review: Review, decisions: Sequence[Decision], *, by: Person, people: Mapping[str, Person], revise: Revise
 ) -> list[ReviewedCall]:
     """Return the calls with the decisions on them, or raise with every fault of every decision."""
+    if review.kind is ReviewKind.PLAN and len({(item.type, item.message) for item in decisions}) > 1:
+        raise InvalidReviewDecisionError("A plan is decided whole: give all of it the same decision.")
     answers = {item.call: (place, item) for place, item in enumerate(decisions)}
     calls: list[ReviewedCall] = []
     faults: list[Fault] = []
@@ -156,7 +158,13 @@ def _applied(
             faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
     if faults:
         raise InvalidReviewDecisionError("The decisions cannot be taken.", faults=faults)
-    return calls
+    return _as_one(calls) if review.kind is ReviewKind.PLAN else calls
+
+
+def _as_one(calls: list[ReviewedCall]) -> list[ReviewedCall]:
+    """Return the steps of a plan, which stands or falls whole: a no to one of them is one to all."""
+    no = next((call.state for call in calls if call.state in (Answer.REJECTED, Answer.REVISED)), None)
+    return calls if no is None else [replace(call, state=no) for call in calls]
 
 
 def _entitled(
@@ -170,8 +178,10 @@ def _entitled(
         call.verdict.rules for call in review.calls
     )
 
+    own = own_request(call.verdict for call in review.waiting)
+
     def why_not(person: Person) -> str | None:
-        return refusal(person, requester=party, mode=mode, operators_only=operators_only)
+        return refusal(person, requester=party, mode=mode, operators_only=operators_only, own=own)
 
     reason = why_not(by) or _counts_nowhere(by, review)
     if reason is not None:
@@ -254,77 +264,6 @@ def _edited(call: ReviewedCall, decision: Decision, *, revise: Revise) -> Review
     return replace(revised, revision=call.revision + 1, state=Answer.WAITING)
 
 
-def _shapes(payload: Sequence[object]) -> tuple[list[Mapping[str, Any]], list[Fault]]:
-    items: list[Mapping[str, Any]] = []
-    faults: list[Fault] = []
-    for place, item in enumerate(payload):
-        found = _shape_faults(item)
-        faults.extend(Fault(f"/{place}{fault.pointer}", fault.message) for fault in found)
-        if isinstance(item, Mapping):
-            items.append(item)
-    return items, faults
-
-
-def _shape_faults(item: object) -> list[Fault]:
-    if not isinstance(item, Mapping):
-        return [Fault("", 'must be an object such as {"type": "approve"}')]
-    kind = item.get("type")
-    if not isinstance(kind, str) or kind not in tuple(DecisionType):
-        return [Fault("/type", f"must be one of {', '.join(DecisionType)}")]
-    faults = [Fault(pointer([_shown(name)]), "is not known here") for name in item if name not in _FIELDS]
-    for name in ("call", "message"):
-        faults.extend(_text_faults(f"/{name}", item.get(name)))
-    if len(str(item.get("message") or "").encode(errors="replace")) > MAX_TEXT:
-        faults.append(Fault("/message", f"must have at most {MAX_TEXT} bytes"))
-    if kind == DecisionType.EDIT:
-        faults.extend(_edit_faults(item.get("edited_action")))
-    elif item.get("edited_action") is not None:
-        faults.append(Fault("/edited_action", f"belongs to an edit, not to {kind}"))
-    if kind == DecisionType.RESPOND and not str(item.get("message") or "").strip():
-        faults.append(Fault("/message", "is missing: the text that the agent gets as the result"))
-    return faults
-
-
-def _edit_faults(action: object) -> list[Fault]:
-    if not isinstance(action, Mapping):
-        return [Fault("/edited_action", 'is missing: {"name": …, "args": {…}}')]
-    faults = [
-        Fault("/edited_action" + pointer([_shown(name)]), "is not known here")
-        for name in action
-        if name not in ("name", "args")
-    ]
-    faults.extend(_text_faults("/edited_action/name", action.get("name")))
-    if action.get("name") == "":
-        faults.append(Fault("/edited_action/name", "must be the name of a tool"))
-    if not isinstance(action.get("args"), Mapping | str):
-        faults.append(Fault("/edited_action/args", "must be an object, all arguments of the call"))
-        return faults
-    try:
-        _argument_text(action["args"])
-    except InvalidArgumentsError as error:
-        faults.append(Fault("/edited_action/args", str(error)))
-    return faults
-
-
-def _text_faults(place: str, value: object) -> list[Fault]:
-    """Find what no database keeps as text: anything else, a null character, half of a surrogate pair."""
-    if value is None or (isinstance(value, str) and _shown(value) == value and "\0" not in value):
-        return []
-    return [Fault(place, "must be a text, without null characters and halves of surrogate pairs")]
-
-
-def _shown(name: object) -> str:
-    """Return any key of what was sent as text that can be shown."""
-    return str(name).encode(errors="replace").decode()
-
-
-def _argument_text(args: Mapping[str, Any] | str) -> str:
-    """Return the JSON text of edited arguments, given parsed or as text."""
-    if isinstance(args, str):
-        return argument_text(parse_arguments(args))
-    return argument_text(dict(args))
-
-
 def _require_order_free(items: Sequence[Mapping[str, Any]], waiting: Sequence[ReviewedCall]) -> None:
     if len(waiting) <= 1:
         return
@@ -350,7 +289,8 @@ def _name_faults(named: Sequence[str | None], waiting: Sequence[ReviewedCall]) -
 
 
 def _decision(item: Mapping[str, Any], call: ReviewedCall, *, by: str, now: datetime) -> Decision:
-    action = item.get("edited_action")
+    action, changes = item.get("edited_action"), item.get("changes")
+    said = sent_arguments(action["args"]) if action else None
     return Decision(
         call=call.key,
         type=DecisionType(item["type"]),
@@ -359,7 +299,7 @@ def _decision(item: Mapping[str, Any], call: ReviewedCall, *, by: str, now: date
         revision=call.revision,
         message=item.get("message") or "",
         tool=(action.get("name") or call.tool) if action else None,
-        arguments=_argument_text(action["args"]) if action else None,
+        arguments=argument_text(dict(changes)) if changes is not None else said,
     )
 
 

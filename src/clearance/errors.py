@@ -5,10 +5,11 @@
     │   ├─ EmptyMessageError
     │   ├─ InvalidArgumentsError             arguments that are not an object, or break the schema
     │   ├─ InvalidReviewDecisionError        count, type, names or content of decisions
-    │   └─ PolicyError                       a rule that cannot mean what it says
+    │   ├─ PolicyError                       a rule that cannot mean what it says
+    │   └─ IdempotencyKeyReusedError         the key of another request
     ├─ NotFoundError                404  4
     │   └─ NoPendingReviewError
-    ├─ UnauthorizedError            401 14   nobody is known by what was shown: no key, or a wrong one
+    ├─ UnauthorizedError            401 15   nobody is known by what was shown: no key, or a wrong one
     ├─ ForbiddenError               403  6   known, but not entitled
     ├─ ConflictError                409  5   true when it was sent, overtaken meanwhile
     │   ├─ ThreadBusyError
@@ -22,6 +23,7 @@
     ├─ CallUncertainError           502  9   started, outcome unknown, never repeated by itself
     ├─ RunUnfinishedError           202 10   still working when the wait ended
     ├─ RunFailedError               500 11
+    ├─ ModelFailedError             502 14   the model gave no answer; the thread takes the next message
     ├─ SettingsError                500 12   this installation is not set up as it must be
     └─ StoreError                   503 13   the database cannot be used now
 
@@ -87,6 +89,14 @@ class PolicyError(InvalidInputError):
     """A policy that cannot be loaded, because a rule in it could never do what it says."""
 
 
+class IdempotencyKeyReusedError(InvalidInputError):
+    """A request's own key stands for one request; what says something else needs another key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__("This Idempotency-Key was sent with another body before. Use a new key for it.")
+        self.key = key
+
+
 class NotFoundError(ClearanceError):
     """Nothing is known under that name (or nothing that this person may see)."""
 
@@ -106,7 +116,7 @@ class UnauthorizedError(ClearanceError):
     """Nobody is known by the key that was shown, or none was shown."""
 
     status = 401
-    exit_code = 14
+    exit_code = 15
 
 
 class ForbiddenError(ClearanceError):
@@ -220,6 +230,17 @@ class RunFailedError(ClearanceError):
         super().__init__(f"Run {run_id} failed: {reason}")
         self.run_id = run_id
         self.reason = reason
+
+
+class ModelFailedError(ClearanceError):
+    """The model gave no answer. The message says why, and nothing that its provider wrote."""
+
+    status = 502
+    exit_code = 14
+
+    def __init__(self, text: str, *, tries: int = 1) -> None:
+        super().__init__(f"The model's provider {text}" + (f" (Tried {tries} times.)" if tries > 1 else ""))
+        self.tries = tries
 
 
 class SettingsError(ClearanceError):

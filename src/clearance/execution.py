@@ -11,6 +11,7 @@ Between take and keep the outcome is unknown. Whoever finds a call there without
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakValueDictionary
@@ -25,8 +26,9 @@ from clearance.run import Run
 from clearance.store import calls, runs
 from clearance.store.calls import LedgerRow
 from clearance.store.database import retrying
-from clearance.taking import resume, take, take_again
+from clearance.taking import let_go, resume, take, take_again
 from clearance.toolcall import Tool, ToolCall, parse_arguments
+from clearance.tracing import in_run
 
 POLL = 0.05
 
@@ -38,13 +40,22 @@ class AskAgain:
     key: str
 
 
+class PausedError(BaseException):
+    """Raised by a tool that waits for people itself: its call stays started, and the tool is entered again.
+
+    `execute` raises it on. It is no `Exception`, so that nothing on its way takes it for a tool's failure.
+    """
+
+
 @dataclass
 class Started:
     """A tool that runs in this process; `outcome` is there once `ended` is set and it could be kept."""
 
     taken: Taken
+    tool_call_id: str = ""
     ended: threading.Event = field(default_factory=threading.Event)
     outcome: Outcome | None = None
+    paused: PausedError | None = None
     since: float = field(default_factory=time.monotonic)
 
 
@@ -133,7 +144,7 @@ class Execution:
                 found = self._take(call, context)
                 if isinstance(found, Taken):
                     at("taken")
-                    return self._start(found)
+                    return self._start(found, tool_call_id=call.tool_call_id)
             match found:
                 case Refused():
                     return AskAgain(call.key)
@@ -216,8 +227,8 @@ class Execution:
         if isinstance(met, Started):
             self._wait(met, fence=fence)
 
-    def _start(self, taken: Taken) -> Started:
-        started = Started(taken)
+    def _start(self, taken: Taken, *, tool_call_id: str = "") -> Started:
+        started = Started(taken, tool_call_id=tool_call_id)
         with self._lock:
             self._running[taken.key, taken.attempt] = started
         name = f"tool-{taken.tool.name}"
@@ -228,13 +239,17 @@ class Execution:
         """Call the tool and keep what it gave; the body of its thread."""
         taken = started.taken
         try:
-            result = _call(taken)
+            with _traced(started):
+                result = _call(taken)
             at("tool-ran")
             if result is None:
                 started.outcome = retrying(lambda: conclude(self._ledger, taken, fence=None))
             else:
                 started.outcome = retrying(lambda: keep(self._ledger, taken, result))
             at("outcome-kept")
+        except PausedError as paused:
+            started.paused = paused
+            retrying(lambda: let_go(self._ledger, taken))
         except StoreError:
             # The effect is there and its outcome could not be written. The row says `started`, and whoever
             # looks at it next says `uncertain`.
@@ -251,6 +266,8 @@ class Execution:
         """Wait for a tool up to its time limit, and return how its call then stands."""
         until = started.since + started.taken.tool.timeout
         started.ended.wait(max(0.0, until - time.monotonic()))
+        if started.paused is not None:
+            raise started.paused
         if started.outcome is not None:
             return started.outcome
         return retrying(lambda: conclude(self._ledger, started.taken, fence=fence))
@@ -264,12 +281,28 @@ class _Context:
     fence: int | None
 
 
+def _traced(started: Started) -> AbstractContextManager[None]:
+    """Record a tool's run as OpenTelemetry names it (semantic conventions for generative AI, 1.37)."""
+    taken = started.taken
+    return in_run(
+        f"execute_tool {taken.tool.name}",
+        taken.run_id,
+        gen_ai__operation__name="execute_tool",
+        gen_ai__tool__name=taken.tool.name,
+        gen_ai__tool__call__id=started.tool_call_id,
+        clearance__call__key=taken.key,
+        clearance__attempt=taken.attempt,
+    )
+
+
 def _call(taken: Taken) -> Result | None:
     """Call the tool; whatever it raises is its result, and no more. None: it does not know itself."""
     try:
         value = taken.tool.run(parse_arguments(taken.arguments), taken.idempotency_key)
     except CallUncertainError:
         return None
+    except PausedError:
+        raise
     except BaseException as error:  # noqa: BLE001 - SystemExit, too, ends the tool and not the worker
         return read_error(error)
     return read_result(value)

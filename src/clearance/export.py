@@ -112,6 +112,30 @@ def seal_from(record: Mapping[str, Any]) -> Seal:
     return seal
 
 
+def report_record(report: Report) -> dict[str, object]:
+    """Return what a check found as JSON has it."""
+    return {
+        "ok": report.ok,
+        "authenticated": report.authenticated,
+        "entries": report.entries,
+        "sealed_to": report.sealed_to,
+        "unsealed": report.unsealed,
+        "head": report.head,
+        "summary": report.summary,
+        "problems": [
+            {
+                "kind": str(each.kind),
+                "message": each.message,
+                "seq": each.seq,
+                "seal": each.seal,
+                "line": each.line,
+            }
+            for each in report.problems
+        ],
+        "found": report.found,
+    }
+
+
 def _line(record: Mapping[str, object]) -> bytes:
     return f"{canonical(record)}\n".encode()
 

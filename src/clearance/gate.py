@@ -24,6 +24,10 @@ from clearance.errors import (
 )
 from clearance.fingerprint import fingerprint
 from clearance.killpoints import at
+from clearance.once import Once
+from clearance.once import claim as claim_once
+from clearance.once import keep as keep_once
+from clearance.once import look as look_once
 from clearance.people import Person, Role, has_role
 from clearance.policy import judge
 from clearance.program import Programs
@@ -32,7 +36,9 @@ from clearance.schema import check_arguments, with_defaults
 from clearance.settlement import Wake, close_calls, settle_calls
 from clearance.store import audit, people, policies, reviews, runs
 from clearance.store.database import Database
+from clearance.store.origins import origin
 from clearance.toolcall import ToolCall
+from clearance.tracing import about_run, in_run
 
 SYSTEM = "clearance"
 SWEEP_LIMIT = 100
@@ -56,50 +62,60 @@ class Gate:
         what is asked about changed: then the old review is invalidated and the next round asked.
         Raises `FenceLostError` for a segment that was taken over.
         """
-        with self.database.write() as tx:
+        counted = {"clearance__calls": len(question.calls)}
+        with in_run("clearance.ask", question.run_id, **counted), self.database.write() as tx:
             known = self.programs.policies(question.program)
             policy = policies.active(tx, question.program, known=known)
             now = self.database.now(tx)
             review = ask(tx, question, policy=policy, now=now)
+            self.database.announce(tx, question.run_id)
             at("in-ask")
             return review
 
-    def decide(self, review_id: str, payload: object, *, by: str, version: int) -> Review:
+    def decide(
+        self,
+        review_id: str,
+        payload: object,
+        *,
+        by: str,
+        version: int,
+        once: Once[Review] | None = None,
+    ) -> Review:
         """Take one person's decisions for every call of the review that waits, all of them or none.
 
         `payload` is read by `decision.read_decisions`; `version` is that of the review the person saw.
         Returns the review as it then is. Raises `ReviewConflictError` when it moved on meanwhile (the
-        error carries what happened), `ForbiddenError`, `InvalidReviewDecisionError`, `NotFoundError`.
+        error carries what happened), `ForbiddenError`, `InvalidReviewDecisionError`, `NotFoundError`;
+        `Repeated` for a request that was done before.
         """
         with self.database.read() as tx:
-            thread_id = reviews.review(tx, review_id).thread_id
-        with self.database.write() as tx:
-            runs.lock_thread(tx, thread_id)
-            before = reviews.review(tx, review_id)
-            # Read after the lock: a decision counts at the instant at which nothing can overtake it.
-            now = self.database.now(tx)
-            person = people.person(tx, by)
-            check_open(before, version=version, now=now)
-            read = read_decisions(payload, before, by=by, now=now)
-            decisions = [replace(item, id=self._new_id()) for item in read]
-            after = self._settled(tx, before, decisions, by=person, now=now, version=version)
-            if after == before:
-                return before
-            if not reviews.save(tx, before, after):
-                raise ReviewConflictError(f"Review {review_id} was decided at this moment.", before)
-            self._record_decided(tx, before, after, by=by, now=now)
-            if after.status is ReviewStatus.SETTLED:
-                settle_calls(tx, after, now=now, by=by, new_id=self._new_id, wake=self._wake)
-            at("in-decide")
-            return after
+            thread_id = reviews.thread_of(tx, review_id)
+        try:
+            with self.database.write() as tx:
+                claim_once(self.database, tx, once)
+                runs.lock_thread(tx, thread_id)
+                before = reviews.review(tx, review_id)
+                with about_run("clearance.decide", before.run_id, clearance__review__id=review_id):
+                    after = self._decided(tx, before, payload, by=by, version=version)
+                keep_once(tx, once, after)
+                at("in-decide")
+                return after
+        except ReviewConflictError as error:
+            if error.review.status is ReviewStatus.PENDING and error.review.deadline is not None:
+                # Who was told that it is too late is not contradicted, even where the clock is set back.
+                self._expire(error.review)
+            raise
 
-    def decide_waiting(self, thread_id: str, payload: object, *, by: str) -> Review:
+    def decide_waiting(
+        self, thread_id: str, payload: object, *, by: str, once: Once[Review] | None = None
+    ) -> Review:
         """Take decisions for whatever the thread waits for, from a door that names no review.
 
         They must name their calls, except at the first review of a thread: afterwards a late repetition of
         an earlier answer could not be told from a new one. Raises `NoPendingReviewError` too.
         """
         with self.database.read() as tx:
+            look_once(self.database, tx, once)
             waiting = reviews.pending(tx, thread_id)
             if waiting is None:
                 raise NoPendingReviewError(thread_id)
@@ -109,10 +125,13 @@ class Gate:
                 "This thread was decided on before, and an answer that names neither review nor call could "
                 f"be a late repetition. Name the review ({waiting.id}), or each decision's 'call'."
             )
-        return self.decide(waiting.id, payload, by=by, version=waiting.version)
+        return self.decide(waiting.id, payload, by=by, version=waiting.version, once=once)
 
-    def withdraw(self, review_id: str, *, by: str, reason: str) -> Review:
-        """Take a question back, as who asked it or as an operator; its waiting calls never run."""
+    def withdraw(self, review_id: str, *, by: str, reason: str, once: Once[Review] | None = None) -> Review:
+        """Take a question back, as who asked it or as an operator; its waiting calls never run.
+
+        Raises `Repeated` for a request that was done before.
+        """
         with self.database.read() as tx:
             found = reviews.review(tx, review_id)
             person = people.person(tx, by)
@@ -121,9 +140,9 @@ class Gate:
             raise ConflictError(
                 "What became of a call stays open until somebody answers it. Decide the review."
             )
-        if by != party and not has_role(person, Role.OPERATOR):
+        if by not in (found.requester, party) and not has_role(person, Role.OPERATOR):
             raise ForbiddenError("Only who asked for this, or an operator, can withdraw it.")
-        return self._close(found, ReviewStatus.WITHDRAWN, by=by, reason=reason)
+        return self._close(found, ReviewStatus.WITHDRAWN, by=by, reason=reason, once=once)
 
     def sweep(self) -> int:
         """Expire the reviews whose deadline is over; return how many. Harmless from several workers."""
@@ -139,8 +158,17 @@ class Gate:
             return False
         return True
 
-    def _close(self, found: Review, status: ReviewStatus, *, by: str, reason: str) -> Review:
+    def _close(
+        self,
+        found: Review,
+        status: ReviewStatus,
+        *,
+        by: str,
+        reason: str,
+        once: Once[Review] | None = None,
+    ) -> Review:
         with self.database.write() as tx:
+            claim_once(self.database, tx, once)
             runs.lock_thread(tx, found.thread_id)
             before = reviews.review(tx, found.id)
             now = self.database.now(tx)
@@ -151,8 +179,27 @@ class Gate:
             after = closed(before, status, now=now, reason=reason)
             reviews.save(tx, before, after)
             close_calls(tx, before, after, now=now, by=by, wake=self._wake)
+            keep_once(tx, once, after)
             at("in-close")
             return after
+
+    def _decided(self, tx: Connection, before: Review, payload: object, *, by: str, version: int) -> Review:
+        """Take the decisions in this transaction, which holds the thread."""
+        # Read after the lock: a decision counts at the instant at which nothing can overtake it.
+        now = self.database.now(tx)
+        person = people.person(tx, by)
+        check_open(before, version=version, now=now)
+        read = read_decisions(payload, before, by=by, now=now)
+        decisions = [replace(item, id=self._new_id()) for item in read]
+        after = self._settled(tx, before, decisions, by=person, now=now, version=version)
+        if after == before:
+            return before
+        if not reviews.save(tx, before, after):
+            raise ReviewConflictError(f"Review {before.id} was decided at this moment.", before)
+        self._record_decided(tx, before, after, by=by, now=now)
+        if after.status is ReviewStatus.SETTLED:
+            settle_calls(tx, after, now=now, by=by, new_id=self._new_id, wake=self._wake)
+        return after
 
     def _settled(
         self,
@@ -165,7 +212,9 @@ class Gate:
         version: int,
     ) -> Review:
         deciders = {item.by for call in before.calls for item in call.decisions}
-        known = people.by_id(tx, sorted({*deciders, by.id}))
+        known = {by.id: by}
+        if deciders - known.keys():
+            known |= people.by_id(tx, sorted(deciders - known.keys()))
         return settle(
             before,
             decisions,
@@ -173,7 +222,7 @@ class Gate:
             now=now,
             version=version,
             mode=people.mode(tx),
-            party=people.party(tx, before.requester),
+            party=people.party(tx, before.requester, known=known),
             people=known,
             revise=lambda call, tool, arguments: self._revise(
                 tx, before, call, tool=tool, arguments=arguments
@@ -200,7 +249,12 @@ class Gate:
             arguments=arguments,
             schema_hash=policies.keep_schema(tx, schema),
             fingerprint=fingerprint(edited, run=review.run_id, schema=schema, salt=call.salt),
-            verdict=judge(policy, tool, arguments=with_defaults(schema, parsed)),
+            verdict=judge(
+                policy,
+                tool,
+                arguments=with_defaults(schema, parsed),
+                origin=origin(tx, policy, run_id=review.run_id),
+            ),
         )
 
     def _record_decided(

@@ -11,6 +11,7 @@ from sqlalchemy import Connection
 from clearance import outcome as words
 from clearance.asking import SYSTEM
 from clearance.audit import AuditKind
+from clearance.ending import end_with_call
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Taken, outcome_of
 from clearance.outcome import CallState, Outcome
@@ -36,6 +37,7 @@ def keep(ledger: Ledger, taken: Taken, result: Result) -> Outcome:
             kind = AuditKind.CALL_EXECUTED if result.ok else AuditKind.CALL_FAILED
             facts = {"attempt": taken.attempt, "characters": len(result.text)}
             audit.write(tx, kind, taken.key, actor=ledger.worker, now=now, facts=facts)
+            end_with_call(tx, taken.run_id, actor=ledger.worker, now=now)
             if taken.attempt > 1:
                 _bring_in(tx, taken, text=bounded.text, state=state, now=now)
         else:
@@ -106,6 +108,7 @@ def _keep_late(
         reviews.save(tx, before, after)
         closing = {"reason": after.reason}
         audit.write(tx, AuditKind.REVIEW_WITHDRAWN, after.id, actor=SYSTEM, now=now, facts=closing)
+    end_with_call(tx, taken.run_id, actor=ledger.worker, now=now)
     _bring_in(tx, taken, text=str(values["result"]), state=state, now=now)
 
 

@@ -46,6 +46,9 @@ PLACES = (
     "in-conclude",
     "in-resume",
     "in-take-again",
+    # a run of the research pipeline; `file-kept` for what is new alone
+    "file-kept",
+    "stage-reached",
     # the trail
     "in-number",
     "numbered",

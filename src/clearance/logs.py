@@ -27,7 +27,11 @@ def configure(*, level: str, form: str) -> None:
         raise SettingsError("CLEARANCE_LOG_FORMAT must be text or json.")
     handler = logging.StreamHandler()
     handler.setFormatter(_for_machines() if form == JSON else _ForPeople())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # Libraries say more than we may keep: the addresses that they call, and what they send there.
+    logging.basicConfig(
+        level=max(logging.getLevelName(level.upper()), logging.WARNING), handlers=[handler], force=True
+    )
+    logging.getLogger("clearance").setLevel(level.upper())
 
 
 class _ForPeople(logging.Formatter):

@@ -6,6 +6,7 @@ A call that did not run says so here, in the product's own words and with a stat
 from dataclasses import dataclass
 from enum import StrEnum
 
+from clearance.policy import DecisionType
 from clearance.review import ReviewedCall, refusal_reasons
 
 
@@ -51,6 +52,13 @@ def rejected(call: ReviewedCall) -> str:
     why = refusal_reasons(call)
     reason = f" Reason: {why}" if why else ""
     return f"A reviewer rejected this call; {call.tool} did not run.{reason}"
+
+
+def revised(call: ReviewedCall) -> str:
+    """Say that people sent the plan back that the call is a part of."""
+    why = refusal_reasons(call, type=DecisionType.REVISE)
+    reason = f" Reason: {why}" if why else ""
+    return f"The plan was sent back to be revised; {call.tool} did not run.{reason}"
 
 
 def expired(tool: str) -> str:

@@ -40,6 +40,7 @@ def build_review_request(
 def _request(call: ReviewedCall) -> dict[str, Any]:
     return {
         "call": call.key,
+        "tool_call_id": call.tool_call_id,
         "name": call.tool,
         "args": parse_arguments(call.arguments),
         "arguments": call.arguments,
@@ -87,6 +88,7 @@ RESPONSE_SCHEMA: dict[str, Any] = {
                     "type": {"enum": [item.value for item in DecisionType]},
                     "call": {"type": "string"},
                     "message": {"type": "string"},
+                    "changes": {"type": "object"},
                     "edited_action": {
                         "type": "object",
                         "required": ["args"],

@@ -29,6 +29,7 @@ class Mode(StrEnum):
     SEPARATE = "separate"
 
 
+AGENTS_PROPOSE = "Agents propose; only people decide."
 _ROLES = tuple(Role)
 
 
@@ -50,19 +51,28 @@ def has_role(person: Person, role: Role) -> bool:
     return _ROLES.index(person.role) >= _ROLES.index(role)
 
 
-def refusal(person: Person, *, requester: str, mode: Mode, operators_only: bool = False) -> str | None:
+def may_see(person: Person, *, requester: str) -> bool:
+    """Whether the person may see what `requester` asked for: people see everything here, an agent its own."""
+    return person.kind is Kind.PERSON or person.id == requester
+
+
+def refusal(
+    person: Person, *, requester: str, mode: Mode, operators_only: bool = False, own: bool | None = None
+) -> str | None:
     """Return why this person may not decide what `requester` asked for, or None when they may.
 
-    `requester` is the whole party's person: of an agent that asked, whom it acts for in the end.
+    `requester` is the whole party's person: of an agent that asked, whom it acts for in the end. `own` is
+    whether the policy lets it decide what it asked for; None leaves that to the mode.
     """
     needed = Role.OPERATOR if operators_only else Role.REVIEWER
     if person.kind is Kind.AGENT:
-        return "Agents propose; only people decide."
+        return AGENTS_PROPOSE
     if person.disabled:
         return f"{person.name} is disabled and decides nothing."
     if not has_role(person, needed):
         return f"{person.name} is a {person.role} here; deciding this needs the role {needed}."
-    if mode is Mode.SEPARATE and requester in (person.id, person.behind):
+    may = mode is Mode.SINGLE_USER if own is None else own
+    if not may and requester in (person.id, person.behind):
         return f"{person.name} asked for this, and nobody decides their own request."
     return None
 

@@ -16,6 +16,7 @@ from types import UnionType
 from typing import Any
 
 from clearance.errors import PolicyError
+from clearance.expression import Cel, Origin
 from clearance.toolcall import canonical
 
 
@@ -46,7 +47,6 @@ class DecisionType(StrEnum):
     REVISE = "revise"
 
 
-LONGEST_EXPIRE = timedelta(days=3653)
 DEFAULT_DECISIONS = (DecisionType.APPROVE, DecisionType.EDIT, DecisionType.REJECT)
 _EFFECTS = tuple(Effect)
 _RISKS = tuple(Risk)
@@ -90,13 +90,15 @@ class Rule:
     """One rule. `tool` is a name or a glob; without `when` it matches every call of the tool.
 
     `decisions` limits what people may answer; `expire` closes the review after that time, as a rejection;
-    `reason` demands a written reason for a rejection; `flags` maps an argument to why it is pointed out.
-    Words such as "hold" stand for their members. Raises `PolicyError` for what cannot be part of a rule.
+    `reason` demands a written reason for a rejection; `flags` maps an argument to why it is pointed out;
+    `self_approval` says whether who asked may decide; None leaves that to the workspace. `summary` is a
+    sentence with names of arguments in braces. Words such as "hold" stand for their members. Raises
+    `PolicyError` for what cannot be part of a rule.
     """
 
     tool: str
     effect: Effect = Effect.HOLD
-    when: Predicate | None = None
+    when: Predicate | Cel | None = None
     risk: Risk = Risk.MEDIUM
     who: tuple[Threshold, ...] = ()
     decisions: tuple[DecisionType, ...] | None = None
@@ -104,6 +106,8 @@ class Rule:
     reason: bool = False
     flags: Mapping[str, str] = field(default_factory=dict)
     name: str = ""
+    self_approval: bool | None = None
+    summary: str = ""
 
     def __post_init__(self) -> None:
         wrong = _ill_typed(self)
@@ -114,6 +118,10 @@ class Rule:
         object.__setattr__(self, "who", tuple(self.who))
         if self.decisions is not None:
             object.__setattr__(self, "decisions", tuple(map(DecisionType, self.decisions)))
+
+    def covers(self, tool: str) -> bool:
+        """Whether the rule speaks of this tool."""
+        return fnmatchcase(tool, self.tool)
 
     @property
     def label(self) -> str:
@@ -161,6 +169,16 @@ class Verdict:
     reason: bool = False
     flags: Mapping[str, str] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
+    self_approval: bool | None = None
+    summaries: tuple[str, ...] = ()
+
+
+def own_request(verdicts: Iterable[Verdict]) -> bool | None:
+    """Whether the rules let people decide what they asked for; None where some do not say."""
+    said = {verdict.self_approval for verdict in verdicts}
+    if False in said:
+        return False
+    return True if said == {True} else None
 
 
 def predicate(version: str) -> Callable[[Callable[[dict[str, Any]], bool]], Predicate]:
@@ -177,18 +195,18 @@ def requiring_approval(tools: Iterable[str]) -> Policy:
     return Policy(rules=tuple(Rule(tool=name) for name in sorted(set(tools))), default=Effect.ALLOW)
 
 
-def judge(policy: Policy, tool: str, *, arguments: Mapping[str, Any]) -> Verdict:
+def judge(
+    policy: Policy, tool: str, *, arguments: Mapping[str, Any], origin: Origin | None = None
+) -> Verdict:
     """Return what the policy says about a call of `tool` with these arguments (defaults written out).
 
-    Never raises: a predicate that fails, is unknown here or gives no bool counts as a hold, and the verdict
-    says so in `faults`.
+    `origin` says where the call comes from, for conditions that ask. Never raises: a condition that fails, is
+    unknown here or gives no bool counts as a hold, and the verdict says so in `faults`.
     """
     matching: list[Rule] = []
     faults: list[str] = []
     for rule in policy.rules:
-        if not fnmatchcase(tool, rule.tool):
-            continue
-        matches, fault = _matches(rule, arguments)
+        matches, fault = rule_matches(rule, tool, arguments=arguments, origin=origin)
         if fault is not None:
             faults.append(fault)
             # In doubt the rule demands what it always does, and people are asked.
@@ -198,53 +216,37 @@ def judge(policy: Policy, tool: str, *, arguments: Mapping[str, Any]) -> Verdict
     return _add_up(policy, matching, faults=tuple(faults))
 
 
-def check_policy(policy: Policy, tools: Iterable[str] | Mapping[str, Mapping[str, Any]]) -> None:
-    """Refuse rules that could never do what they say, given the tools: their names, or their schemas by name.
-
-    Raises `PolicyError` with every such rule: a name that matches no tool, a threshold below 1 or of a group
-    without a name, decisions that leave nothing to decide, a time that is not positive or without end, one
-    name and version for two conditions, a flag on an argument that no schema allows.
-    """
-    known = sorted(set(tools))
-    wrong: list[str] = []
-    for rule in policy.rules:
-        if not any(fnmatchcase(name, rule.tool) for name in known):
-            wrong.append(f"rule {rule.label!r} names no known tool ({', '.join(known)})")
-        wrong.extend(_impossible(rule))
-        if isinstance(tools, Mapping):
-            wrong.extend(_unknown_arguments(rule, tools))
-    for name in known:
-        shared = _shared_decisions([rule for rule in policy.rules if fnmatchcase(name, rule.tool)])
-        if not shared:
-            wrong.append(f"the rules for {name} together allow no decision")
-    wrong.extend(_ambiguous_conditions(policy))
-    if wrong:
-        raise PolicyError("The policy cannot be used: " + "; ".join(wrong) + ".")
-
-
-def policy_from_json(value: Mapping[str, Any], *, predicates: Iterable[Predicate] = ()) -> Policy:
-    """Return the policy that `to_json` wrote; conditions that this process lacks stay without function."""
-    known = {(item.name, item.version): item for item in predicates}
-    rules = tuple(_rule_from_json(rule, known=known) for rule in value["rules"])
-    return Policy(rules=rules, default=Effect(value["default"]))
-
-
-def _matches(rule: Rule, arguments: Mapping[str, Any]) -> tuple[bool, str | None]:
+def rule_matches(
+    rule: Rule, tool: str, *, arguments: Mapping[str, Any], origin: Origin | None = None
+) -> tuple[bool, str | None]:
+    """Return whether a rule matches a call, and why its condition gave no answer, where it gave none."""
+    if not rule.covers(tool):
+        return False, None
     if rule.when is None:
         return True, None
+    if isinstance(rule.when, Cel):
+        # Loaded here: it brings a library that a policy without such conditions does not need.
+        from clearance.cel import UnansweredError, answer
+
+        try:
+            return answer(rule.when, tool, arguments=arguments, origin=origin), None
+        except UnansweredError as error:
+            return True, f"the condition of rule {rule.label!r} gave no answer: {error}"
+        except Exception as error:  # noqa: BLE001 - whatever it raises means: ask a person
+            return True, f"the condition of rule {rule.label!r} raised {type(error).__name__}"
     label = f"condition {rule.when.name} (version {rule.when.version})"
     if rule.when.function is None:
         return True, f"{label} is not known to this process"
     try:
         # A copy: a condition that changes its argument must not change the call.
-        answer: object = rule.when.function(copy.deepcopy(dict(arguments)))
+        found: object = rule.when.function(copy.deepcopy(dict(arguments)))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever it raises means: ask a person
         return True, f"{label} raised {type(error).__name__}"
-    if not isinstance(answer, bool):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        return True, f"{label} gave {type(answer).__name__} instead of a bool"
-    return answer, None
+    if not isinstance(found, bool):
+        if inspect.iscoroutine(found):
+            found.close()
+        return True, f"{label} gave {type(found).__name__} instead of a bool"
+    return found, None
 
 
 def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -> Verdict:
@@ -258,7 +260,7 @@ def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -
         effect=max(effects, key=_EFFECTS.index),
         risk=max((rule.risk for rule in rules), key=_RISKS.index, default=Risk.MEDIUM),
         # Where the rules leave nothing in common, a person can still say no.
-        decisions=_shared_decisions(rules) or (DecisionType.REJECT,),
+        decisions=shared_decisions(rules) or (DecisionType.REJECT,),
         who=_thresholds(rules),
         rules=tuple(sorted(rule.label for rule in rules)),
         policy=policy.version,
@@ -266,10 +268,18 @@ def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -
         reason=any(rule.reason for rule in rules),
         flags={argument: "; ".join(sorted(whys)) for argument, whys in sorted(reasons.items())},
         faults=tuple(sorted(faults)),
+        self_approval=_self_approval(rules),
+        summaries=tuple(sorted({rule.summary for rule in rules} - {""})),
     )
 
 
-def _shared_decisions(rules: Sequence[Rule]) -> tuple[DecisionType, ...]:
+def _self_approval(rules: Sequence[Rule]) -> bool | None:
+    said = {rule.self_approval for rule in rules} - {None}
+    return None if not said else False not in said
+
+
+def shared_decisions(rules: Sequence[Rule]) -> tuple[DecisionType, ...]:
+    """Return the decisions that all of these rules allow."""
     sets = [set(rule.decisions) for rule in rules if rule.decisions is not None]
     shared = set.intersection(*sets) if sets else set(DEFAULT_DECISIONS)
     return tuple(item for item in _DECISIONS if item in shared)
@@ -278,49 +288,6 @@ def _shared_decisions(rules: Sequence[Rule]) -> tuple[DecisionType, ...]:
 def _thresholds(rules: Sequence[Rule]) -> tuple[Threshold, ...]:
     named = {threshold for rule in rules for threshold in rule.who}
     return tuple(sorted(named, key=lambda t: (t.group or "", t.approve, t.reject))) or (Threshold(),)
-
-
-def _impossible(rule: Rule) -> list[str]:
-    wrong = []
-    if rule.decisions is not None and not rule.decisions:
-        wrong.append(f"rule {rule.label!r} allows no decision")
-    if any(t.approve < 1 or t.reject < 1 for t in rule.who):
-        wrong.append(f"rule {rule.label!r} has a threshold below 1")
-    if any(t.group is not None and not t.group.strip() for t in rule.who):
-        wrong.append(f"rule {rule.label!r} has a threshold of a group without a name")
-    if rule.expire is not None and rule.expire <= timedelta(0):
-        wrong.append(f"rule {rule.label!r} expires before it is asked")
-    if rule.expire is not None and rule.expire > LONGEST_EXPIRE:
-        wrong.append(f"rule {rule.label!r} expires after more than {LONGEST_EXPIRE.days} days: leave it out")
-    return wrong
-
-
-def _unknown_arguments(rule: Rule, schemas: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Name the flags of a rule that none of its tools could ever show."""
-    found = [schema for name, schema in schemas.items() if fnmatchcase(name, rule.tool)]
-    return [
-        f"rule {rule.label!r} flags {argument!r}, which is no argument of its tools"
-        for argument in sorted(rule.flags)
-        if found and not any(_may_have(schema, argument) for schema in found)
-    ]
-
-
-def _may_have(schema: Mapping[str, Any], argument: str) -> bool:
-    closed = schema.get("additionalProperties") is False and not schema.get("patternProperties")
-    return not closed or argument in schema.get("properties", {})
-
-
-def _ambiguous_conditions(policy: Policy) -> list[str]:
-    """Name the conditions that a process which reads the policy could not tell from one another."""
-    conditions = [rule.when for rule in policy.rules if rule.when is not None]
-    functions: dict[tuple[str, str], set[object]] = {}
-    for item in conditions:
-        functions.setdefault((item.name, item.version), set()).add(item.function)
-    return [
-        f"two conditions are called {name} (version {version}): give each its own name"
-        for (name, version), found in functions.items()
-        if len(found) > 1
-    ]
 
 
 def _ill_typed(rule: Rule) -> str | None:
@@ -332,12 +299,17 @@ def _ill_typed(rule: Rule) -> str | None:
         "'name' is text": not _all_are((rule.name,), str),
         f"'effect' is one of {', '.join(_EFFECTS)}": rule.effect not in _EFFECTS,
         f"'risk' is one of {', '.join(_RISKS)}": rule.risk not in _RISKS,
-        "'when' is made by predicate(version=…)": not _all_are((rule.when,), Predicate | None),
+        "'when' is made by predicate(version=…), or is Cel(…)": not _all_are(
+            (rule.when,), Predicate | Cel | None
+        )
+        or (isinstance(rule.when, Cel) and not isinstance(rule.when.text, str)),
         "'who' is a tuple of thresholds": not _all_are(rule.who, Threshold),
         f"'decisions' is a tuple of some of {', '.join(_DECISIONS)}": not _all_are(given, str)
         or any(item not in _DECISIONS for item in rule.decisions or ()),
         "'expire' is a timedelta, such as timedelta(hours=1)": not _all_are((rule.expire,), timedelta | None),
         "'reason' is True or False": not _all_are((rule.reason,), bool),
+        "'summary' is text": not _all_are((rule.summary,), str),
+        "'self_approval' is True, False or None": not _all_are((rule.self_approval,), bool | None),
         "'flags' map names of arguments to text": not isinstance(flags, Mapping)
         or not _all_are((*flags.keys(), *flags.values()), str),
     }
@@ -352,7 +324,7 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
     return {
         "tool": rule.tool,
         "effect": rule.effect.value,
-        "when": {"name": rule.when.name, "version": rule.when.version} if rule.when else None,
+        "when": None if rule.when is None else _condition_to_json(rule.when),
         "risk": rule.risk.value,
         "who": [{"approve": t.approve, "reject": t.reject, "group": t.group} for t in rule.who],
         "decisions": None if rule.decisions is None else [item.value for item in rule.decisions],
@@ -360,21 +332,13 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
         "reason": rule.reason,
         "flags": dict(rule.flags),
         "name": rule.name,
+        # Only where it is said, so that the versions of older policies stay what they are.
+        **({} if rule.self_approval is None else {"self_approval": rule.self_approval}),
+        **({"summary": rule.summary} if rule.summary else {}),
     }
 
 
-def _rule_from_json(value: Mapping[str, Any], *, known: Mapping[tuple[str, str], Predicate]) -> Rule:
-    when = value["when"]
-    decisions = value["decisions"]
-    return Rule(
-        tool=value["tool"],
-        effect=Effect(value["effect"]),
-        when=when and known.get((when["name"], when["version"]), Predicate(**when)),
-        risk=Risk(value["risk"]),
-        who=tuple(Threshold(**threshold) for threshold in value["who"]),
-        decisions=None if decisions is None else tuple(DecisionType(item) for item in decisions),
-        expire=None if value["expire"] is None else timedelta(seconds=value["expire"]),
-        reason=value["reason"],
-        flags=value["flags"],
-        name=value["name"],
-    )
+def _condition_to_json(condition: Predicate | Cel) -> dict[str, str]:
+    if isinstance(condition, Cel):
+        return {"cel": condition.text}
+    return {"name": condition.name, "version": condition.version}

@@ -30,13 +30,17 @@ Segment = Callable[[Run, int], Finished | Parked]
 
 @dataclass(frozen=True)
 class Program:
-    """One program. `tools` are by name; `policy` becomes the active one; `model` names who speaks in it."""
+    """One program. `tools` are by name; `policy` becomes the active one; `model` names who speaks in it.
+
+    `takes_messages` says whether its runs begin with what somebody writes in a thread.
+    """
 
     name: str
     tools: Mapping[str, Tool]
     policy: Policy
     model: str = ""
     segment: Segment | None = field(default=None, compare=False)
+    takes_messages: bool = True
 
 
 class Programs:

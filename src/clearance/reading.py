@@ -1,6 +1,6 @@
 """Reading: one review whole, with all that a person wants to know before deciding it, and as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -9,6 +9,7 @@ from clearance.people import Mode, Person
 from clearance.policy import DecisionType
 from clearance.review import Review, ReviewedCall, ReviewKind, standing
 from clearance.run import Run
+from clearance.summary import summary
 from clearance.toolcall import parse_arguments
 
 if TYPE_CHECKING:
@@ -57,19 +58,33 @@ _AFTERWARDS = {
 
 def whole(database: "Database", tx: "Connection", review: Review) -> Whole:
     """Return the review with everything around it, as of this transaction."""
+    return every(database, tx, [review])[0]
+
+
+def every(database: "Database", tx: "Connection", reviews: Sequence[Review]) -> list[Whole]:
+    """Return reviews with everything around them, as of this transaction, with few queries for all."""
     from clearance.store import calls, people, policies, runs
 
-    deciders = {item.by for call in review.calls for item in call.decisions}
-    rows = {call.key: calls.row(tx, call.key) for call in review.calls}
-    return Whole(
-        review=review,
-        run=runs.run(tx, review.run_id),
-        people=people.by_id(tx, sorted(deciders)),
-        descriptions=policies.tool_descriptions(tx, review.program),
-        ledger={key: row for key, row in rows.items() if row is not None},
-        mode=people.mode(tx),
-        now=database.now(tx),
-    )
+    reviewed = [call for review in reviews for call in review.calls]
+    deciders = {item.by for call in reviewed for item in call.decisions}
+    known = people.by_id(tx, sorted(deciders)) if deciders else {}
+    rows = calls.rows(tx, {call.key for call in reviewed})
+    found = runs.by_id(tx, {review.run_id for review in reviews})
+    programs = {review.program for review in reviews}
+    told = {program: policies.tool_descriptions(tx, program) for program in programs}
+    mode, now = people.mode(tx), database.now(tx)
+    return [
+        Whole(
+            review=review,
+            run=found[review.run_id],
+            people=known,
+            descriptions=told[review.program],
+            ledger=rows,
+            mode=mode,
+            now=now,
+        )
+        for review in reviews
+    ]
 
 
 def review_record(found: Whole, *, model_text: str | None = None) -> dict[str, Any]:
@@ -110,6 +125,12 @@ def run_record(run: Run) -> dict[str, Any]:
     }
 
 
+def summary_of(call: ReviewedCall) -> str | None:
+    """Return what the rules say the call is, in sentences with its values; None where they say nothing."""
+    arguments = parse_arguments(call.arguments)
+    return " ".join(summary(each, arguments) for each in call.verdict.summaries) or None
+
+
 def _call_record(found: Whole, call: ReviewedCall) -> dict[str, Any]:
     verdict = call.verdict
     row = found.ledger.get(call.key)
@@ -125,6 +146,7 @@ def _call_record(found: Whole, call: ReviewedCall) -> dict[str, Any]:
         "answer": call.state.value,
         "risk": verdict.risk.value,
         "flags": dict(verdict.flags),
+        "summary": summary_of(call),
         "allowed_decisions": [item.value for item in verdict.decisions],
         "reason_required": verdict.reason,
         "rules": list(verdict.rules),

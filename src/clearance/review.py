@@ -28,12 +28,16 @@ class ReviewStatus(StrEnum):
 
 
 class Answer(StrEnum):
-    """What the decisions on one call add up to. `invalidated`: it no longer counts, and is asked again."""
+    """What the decisions on one call add up to.
+
+    `revised`: its plan goes back to be made anew. `invalidated`: it no longer counts, and is asked again.
+    """
 
     WAITING = "waiting"
     APPROVED = "approved"
     REJECTED = "rejected"
     RESPONDED = "responded"
+    REVISED = "revised"
     EXPIRED = "expired"
     WITHDRAWN = "withdrawn"
     INVALIDATED = "invalidated"
@@ -122,13 +126,16 @@ def tally(call: ReviewedCall, people: Mapping[str, Person]) -> Answer:
 
     A function of the set of decisions alone, whatever their order: the last answer of each person counts,
     as long as that person is known and not disabled. Any threshold's rejections reject; a person's own
-    result needs as many who gave one; approval needs every threshold. An edit approves its own revision.
+    result, or sending a plan back, needs as many who said so; approval needs every threshold. An edit
+    approves its own revision.
     """
     said = latest(call)
     if _reached(call.verdict.who, said, people, wanted=DecisionType.REJECT):
         return Answer.REJECTED
     if _reached(call.verdict.who, said, people, wanted=DecisionType.RESPOND):
         return Answer.RESPONDED
+    if _reached(call.verdict.who, said, people, wanted=DecisionType.REVISE):
+        return Answer.REVISED
     approvers = _said(said, people, DecisionType.APPROVE, DecisionType.EDIT)
     if all(_count(approvers, threshold) >= threshold.approve for threshold in call.verdict.who):
         return Answer.APPROVED
@@ -156,9 +163,9 @@ def response(call: ReviewedCall) -> str:
     return max(given, key=lambda item: (item.at, item.by)).message if given else ""
 
 
-def refusal_reasons(call: ReviewedCall) -> str:
-    """Return what people wrote when they rejected the call, in the order in which they did."""
-    said = [item for item in latest(call).values() if item.type is DecisionType.REJECT and item.message]
+def refusal_reasons(call: ReviewedCall, *, type: DecisionType = DecisionType.REJECT) -> str:
+    """Return what people wrote when they rejected the call (or said `type`), in their order."""
+    said = [item for item in latest(call).values() if item.type is type and item.message]
     return " / ".join(item.message for item in sorted(said, key=lambda item: (item.at, item.by)))
 
 

@@ -43,6 +43,15 @@ class Run:
         return self.state in OPEN
 
 
+AGENT = "agent:"
+"""What the program of an agent that runs its calls elsewhere begins with; the agent's name follows."""
+
+
+def is_one_call(program: str) -> bool:
+    """Whether a run of this program is one call, made and carried out elsewhere."""
+    return program.startswith(AGENT)
+
+
 def conflict(run: Run, *, pending_review: str | None) -> ConflictError:
     """Return why a thread with this open run takes no message now."""
     match run.state:

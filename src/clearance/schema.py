@@ -2,7 +2,9 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -39,6 +41,30 @@ _RULES = {
 }
 
 
+MOST_STEPS = 300_000
+"""How much may be looked at for one call: a schema can refer to itself so that there is no end to it."""
+
+
+class EndlessError(Exception):
+    """A schema that asks for more than `MOST_STEPS`."""
+
+
+@dataclass
+class _Steps:
+    """What is left to look at."""
+
+    left: int = MOST_STEPS
+
+    def take(self, *parts: object) -> None:
+        """Count one step, and as many more as the parts have members."""
+        self.left -= 1 + sum(len(part) for part in parts if isinstance(part, Mapping | list))
+        if self.left < 0:
+            raise EndlessError
+
+
+_steps: ContextVar[_Steps] = ContextVar("clearance_schema_steps")
+
+
 def schema_hash(schema: Mapping[str, Any]) -> str:
     """Return the sha256 (hex) of a tool's schema in canonical JSON."""
     return hashlib.sha256(canonical(schema).encode()).hexdigest()
@@ -50,8 +76,14 @@ def with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     Leaving a default out or writing it are two spellings of one call: policy and fingerprint see the same.
     Parts are reached by `properties`, `items` and local `$ref`; a default is itself completed by the
     `properties` of its own part. `docs/canonical-json.md` has the rule for other languages.
+    Raises `InvalidArgumentsError` for a schema that refers to itself so that there is no end to it.
     """
-    return _completed(schema, value, root=schema)
+    try:
+        return _completed(schema, value, root=schema, steps=_Steps())
+    except EndlessError:
+        raise InvalidArgumentsError(
+            "The arguments cannot be read: the tool's schema asks for too much work."
+        ) from None
 
 
 def faults(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[Fault, ...]:
@@ -61,6 +93,7 @@ def faults(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> tuple[Fau
     as numbers. Faults name places and rules, never values. Nothing is fetched that a schema refers to.
     Raises `InvalidArgumentsError` where the schema itself cannot be used: then nothing fits it.
     """
+    _steps.set(_Steps())
     try:
         errors = list(_validator(canonical(schema)).iter_errors(arguments))
     except Exception as error:  # noqa: BLE001 - whatever a schema makes the library raise: nothing fits it
@@ -93,14 +126,47 @@ def _validator(schema_text: str) -> "Validator":
     exact = Draft202012Validator.TYPE_CHECKER.redefine(
         "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
     )
+    rules = {**Draft202012Validator.VALIDATORS, "multipleOf": _multiple_of, "uniqueItems": _unique_items}
     strict = extend(  # type: ignore[no-untyped-call]
-        Draft202012Validator, {"multipleOf": _multiple_of}, type_checker=exact
+        Draft202012Validator,
+        {name: _counted(rule) for name, rule in rules.items()},
+        type_checker=exact,
     )
-    # An empty registry: the default one fetches what `$ref` names, from the network or from a file.
     validator: Validator = strict(
         json.loads(schema_text), format_checker=FormatChecker(), registry=Registry()
     )
     return validator
+
+
+def _counted(rule: "Callable[..., Iterator[ValidationError] | None]") -> Callable[..., Any]:
+    """Return a rule of JSON Schema that counts how often it is asked, and of how much."""
+
+    def counted(validator: Any, said: Any, value: Any, schema: Any) -> "Iterator[ValidationError]":
+        _steps.get().take(said, value)
+        yield from rule(validator, said, value, schema) or ()
+
+    return counted
+
+
+def _unique_items(validator: Any, wanted: Any, value: Any, _: object) -> "Iterator[ValidationError]":
+    """Check `uniqueItems` in one pass; the library compares each item with each."""
+    from jsonschema import ValidationError
+
+    if wanted and validator.is_type(value, "array") and len({_same(item) for item in value}) < len(value):
+        yield ValidationError("")
+
+
+def _same(value: Any) -> object:
+    """Return what is equal for values that JSON Schema calls equal: 1 and 1.0 are, 1 and true are not."""
+    match value:
+        case bool() | None | str():
+            return (type(value), value)
+        case list():
+            return (list, tuple(map(_same, value)))
+        case dict():
+            return (dict, frozenset((name, _same(item)) for name, item in value.items()))
+        case _:
+            return value
 
 
 def _multiple_of(validator: Any, divisor: Any, value: Any, _: object) -> "Iterator[ValidationError]":
@@ -111,35 +177,37 @@ def _multiple_of(validator: Any, divisor: Any, value: Any, _: object) -> "Iterat
         yield ValidationError("")
 
 
-def _completed(part: Any, value: Any, *, root: Mapping[str, Any] | None) -> Any:
+def _completed(part: Any, value: Any, *, root: Mapping[str, Any] | None, steps: _Steps) -> Any:
     """Return the value with the defaults of its part; without `root` no reference and no item is followed.
 
     Inside a default nothing multiplies: a schema that refers to itself there would never end.
     """
-    for each in _with_references(part, root):
+    for each in _with_references(part, root, steps=steps):
         if isinstance(value, dict) and isinstance(each.get("properties"), Mapping):
-            value = _object_completed(each["properties"], value, root=root)
+            value = _object_completed(each["properties"], value, root=root, steps=steps)
         elif isinstance(value, list) and root is not None and "items" in each:
-            value = [_completed(each["items"], item, root=root) for item in value]
+            value = [_completed(each["items"], item, root=root, steps=steps) for item in value]
     return value
 
 
 def _object_completed(
-    properties: Mapping[str, Any], value: dict[str, Any], *, root: Mapping[str, Any] | None
+    properties: Mapping[str, Any], value: dict[str, Any], *, root: Mapping[str, Any] | None, steps: _Steps
 ) -> dict[str, Any]:
+    steps.take(properties, value)
     bound = dict(value)
     for name, part in properties.items():
         if name in bound:
-            bound[name] = _completed(part, bound[name], root=root)
+            bound[name] = _completed(part, bound[name], root=root, steps=steps)
         elif isinstance(part, Mapping) and "default" in part:
-            bound[name] = _completed(part, part["default"], root=None)
+            bound[name] = _completed(part, part["default"], root=None, steps=steps)
     return bound
 
 
-def _with_references(part: Any, root: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
+def _with_references(part: Any, root: Mapping[str, Any] | None, *, steps: _Steps) -> list[Mapping[str, Any]]:
     """Return a part of a schema and what it refers to, within the schema, one after the other."""
     found: list[Mapping[str, Any]] = []
     while isinstance(part, Mapping) and part not in found:
+        steps.take(found)
         found.append(part)
         reference = part.get("$ref")
         if root is None or not isinstance(reference, str) or not reference.startswith("#"):

@@ -29,6 +29,9 @@ class Settings(BaseSettings):
     segments: int = Field(default=4, ge=1, le=64, description="How many threads a worker advances at a time.")
     log_level: str = Field(default="WARNING", description="DEBUG, INFO, WARNING or ERROR.")
     log_format: str = Field(default="text", description="text, or json: one object a line.")
+    webhook_allow: str = Field(
+        default="", description="Hosts and networks that webhooks may reach although they are not public."
+    )
     smtp_host: str | None = Field(default=None, description="The demo's mail server; without it, files.")
     smtp_port: int = Field(default=25, ge=1, le=65535)
     smtp_user: str | None = None

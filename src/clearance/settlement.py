@@ -7,10 +7,11 @@ from sqlalchemy import Connection
 
 from clearance import outcome as words
 from clearance.audit import AuditKind
+from clearance.ending import end_with_call
 from clearance.outcome import CallState
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, response
 from clearance.run import RunState
-from clearance.store import audit, calls, reviews, runs
+from clearance.store import audit, callbacks, calls, reviews, runs
 from clearance.store.calls import Clearance, LedgerRow
 
 Wake = Callable[[Connection, str], None]
@@ -31,22 +32,29 @@ def settle_calls(
         {"call": call.key, "answer": call.state, "fingerprint": call.fingerprint} for call in review.calls
     ]
     audit.write(tx, AuditKind.REVIEW_SETTLED, review.id, actor=by, now=now, facts={"calls": answers})
+    whole = all(call.state is Answer.APPROVED for call in review.calls)
     for call in review.calls:
         row = calls.row(tx, call.key)
         if row is None:
             raise LookupError(f"reviewed call {call.key} is not in the ledger")
         match call.state:
+            case Answer.APPROVED if review.kind is ReviewKind.PLAN and not whole:
+                # Some of its steps needed fewer people, and had them before others said no.
+                text = words.withdrawn(call.tool, reason="its plan was not approved")
+                _end(tx, review, call, to=CallState.REJECTED, text=text, now=now, by=by)
             case Answer.APPROVED:
                 _clear(tx, review, call, row=row, now=now, by=by, new_id=new_id)
             case Answer.REJECTED if review.kind is ReviewKind.OUTCOME:
                 _end(tx, review, call, to=CallState.REJECTED, text=words.dropped(call.tool), now=now, by=by)
             case Answer.REJECTED:
                 _end(tx, review, call, to=CallState.REJECTED, text=words.rejected(call), now=now, by=by)
+            case Answer.REVISED:
+                _end(tx, review, call, to=CallState.REJECTED, text=words.revised(call), now=now, by=by)
             case Answer.RESPONDED:
                 _end(tx, review, call, to=CallState.RESPONDED, text=response(call), now=now, by=by)
             case _:
                 raise ValueError(f"call {call.key} of a settled review is {call.state}")
-    _go_on(tx, review, wake=wake)
+    _go_on(tx, review, wake=wake, now=now)
 
 
 def close_calls(tx: Connection, before: Review, after: Review, *, now: datetime, by: str, wake: Wake) -> None:
@@ -58,7 +66,7 @@ def close_calls(tx: Connection, before: Review, after: Review, *, now: datetime,
         if call.state is Answer.RESPONDED:
             to, text = CallState.RESPONDED, response(call)
         _end(tx, after, call, to=to, text=text, now=now, by=by)
-    _go_on(tx, before, wake=wake)
+    _go_on(tx, before, wake=wake, now=now)
 
 
 def _closing_words(call: ReviewedCall, review: Review) -> str:
@@ -116,15 +124,18 @@ def _end(
     calls.void(tx, call.key)
     kind = AuditKind.CALL_RESPONDED if to is CallState.RESPONDED else AuditKind.CALL_REJECTED
     audit.write(tx, kind, call.key, actor=by, now=now, facts={"review": review.id})
+    end_with_call(tx, row.run_id, actor=by, now=now)
     if review.kind is ReviewKind.OUTCOME:
         text = words.late_answer(call.tool, call.arguments, text=text, error=to is CallState.REJECTED)
         calls.add_late_answer(tx, review.id, thread_id=review.thread_id, key=call.key, text=text, now=now)
 
 
-def _go_on(tx: Connection, review: Review, *, wake: Wake) -> None:
+def _go_on(tx: Connection, review: Review, *, wake: Wake, now: datetime) -> None:
     """Let the run of a closed review go on. A caller who drives the thread comes back by itself."""
     thread = runs.lock_thread(tx, review.thread_id)
     if review.kind is not ReviewKind.OUTCOME:
         state = RunState.RUNNING if thread.caller_driven else RunState.QUEUED
         runs.set_state(tx, review.run_id, state)
+    if thread.caller_driven:
+        callbacks.due(tx, review.run_id, now=now)
     wake(tx, review.thread_id)

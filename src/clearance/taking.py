@@ -26,6 +26,7 @@ from clearance.run import Run, RunState
 from clearance.schema import with_defaults
 from clearance.store import audit, calls, people, policies, reviews, runs
 from clearance.store.calls import LedgerRow
+from clearance.store.origins import origin
 from clearance.toolcall import Tool, ToolCall, parse_arguments
 
 
@@ -109,6 +110,15 @@ def resume(ledger: Ledger, taken: Taken, *, fence: int | None) -> Taken | None:
         return taken
 
 
+def let_go(ledger: Ledger, taken: Taken) -> None:
+    """Let a started call be taken over at once: its tool came back without an end, to be entered again."""
+    with ledger.database.write() as tx:
+        runs.lock_thread(tx, taken.thread_id)
+        started = (CallState.STARTED,)
+        values = {"due_at": ledger.database.now(tx)}
+        calls.move(tx, taken.key, attempt=taken.attempt, frm=started, to=CallState.STARTED, values=values)
+
+
 def record_started(
     tx: Connection, key: str, *, ledger: Ledger, now: datetime, facts: Mapping[str, object]
 ) -> None:
@@ -179,17 +189,22 @@ class _Start:
     def _judge(self, name: str, arguments: str, *, tool: Tool) -> Verdict:
         known = self.ledger.programs.policies(self.run.program)
         policy = policies.active(self.tx, self.run.program, known=known)
-        return judge(policy, name, arguments=with_defaults(tool.schema, parse_arguments(arguments)))
+        return judge(
+            policy,
+            name,
+            arguments=with_defaults(tool.schema, parse_arguments(arguments)),
+            origin=origin(self.tx, policy, run_id=self.run.id),
+        )
 
     def _still_approved(self, call: ReviewedCall, verdict: Verdict, review: Review) -> bool:
         """Whether the recorded decisions, of people who may still decide, meet today's thresholds."""
         known = people.by_id(self.tx, [item.by for item in call.decisions])
-        party = people.party(self.tx, review.requester)
+        party = people.party(self.tx, review.requester, known=known)
         mode = people.mode(self.tx)
         entitled: dict[str, Person] = {
             name: person
             for name, person in known.items()
-            if refusal(person, requester=party, mode=mode) is None
+            if refusal(person, requester=party, mode=mode, own=verdict.self_approval) is None
         }
         return tally(replace(call, verdict=verdict), entitled) is Answer.APPROVED
 

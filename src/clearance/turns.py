@@ -1,5 +1,6 @@
 """Turns: the transactions that start a run, claim its thread for a segment, and end it."""
 
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
 
@@ -9,10 +10,13 @@ from clearance.audit import AuditKind
 from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError, InvalidInputError
 from clearance.killpoints import at
 from clearance.ledger import Ledger
+from clearance.once import Once
+from clearance.once import claim as claim_once
+from clearance.once import keep as keep_once
 from clearance.outcome import FINAL, CallState, withdrawn
 from clearance.people import Role, has_role
 from clearance.review import ReviewStatus, closed
-from clearance.run import Run, RunState, conflict
+from clearance.run import Run, RunState, conflict, is_one_call
 from clearance.settlement import close_calls
 from clearance.store import audit, calls, people, reviews, runs
 from clearance.store.runs import Claim
@@ -20,15 +24,25 @@ from clearance.store.runs import Claim
 MAX_MESSAGE = 1024 * 1024
 
 
-def start(ledger: Ledger, thread_id: str, text: str, *, run_id: str, program: str, by: str) -> Run:
+def start(
+    ledger: Ledger,
+    thread_id: str,
+    text: str,
+    *,
+    run_id: str,
+    program: str,
+    by: str,
+    once: Once[Run] | None = None,
+) -> Run:
     """Start a run for a person's message; a worker takes it from there.
 
     Raises `EmptyMessageError`, and `InvalidInputError` for a text that cannot be kept; `ThreadBusyError`
-    while an earlier message is worked on, and `ReviewPendingError` while one waits for people. A message
-    never decides anything.
+    while an earlier message is worked on, and `ReviewPendingError` while one waits for people; `Repeated`
+    for a request that was done before. A message never decides anything.
     """
     check_message(text)
     with ledger.database.write() as tx:
+        claim_once(ledger.database, tx, once)
         now = ledger.database.now(tx)
         thread = runs.ensure_thread(tx, thread_id, program=program, now=now)
         if thread.program != program or thread.caller_driven:
@@ -51,6 +65,7 @@ def start(ledger: Ledger, thread_id: str, text: str, *, run_id: str, program: st
         facts = {"thread": thread_id, "program": program, "model": known.model if known is not None else ""}
         audit.write(tx, AuditKind.RUN_QUEUED, run_id, actor=by, now=now, facts=facts)
         ledger.wake(tx, thread_id)
+        keep_once(tx, once, run)
         at("in-start")
         return run
 
@@ -73,6 +88,8 @@ def start_by_caller(ledger: Ledger, run: Run) -> Run:
         thread = runs.ensure_thread(tx, run.thread_id, program=run.program, now=now, caller_driven=True)
         if not thread.caller_driven:
             raise ConflictError(f"Thread {thread.id} is advanced by a worker. Use another thread.")
+        if thread.program != run.program and (is_one_call(thread.program) or is_one_call(run.program)):
+            raise ConflictError(f"Thread {thread.id} belongs to {thread.program}. Use another thread.")
         earlier = runs.open_run(tx, run.thread_id)
         if earlier is not None and earlier.id != run.id:
             _cancel(ledger, tx, earlier, now=now, by=run.requester, reason="its caller went on without it")
@@ -108,16 +125,27 @@ def find(tx: Connection, run_id: str) -> Run:
 
 def claim(ledger: Ledger, thread_id: str, *, owner: str | None) -> Claim | None:
     """Take a thread for one segment; None when nothing is wanted of it, or it has an owner."""
-    with ledger.database.write() as tx:
+    with ledger.database.write(hasty=True) as tx:
         claimed = runs.claim(tx, thread_id, owner=owner)
         at("in-claim")
-        if claimed is None or claimed.run is None or claimed.run.state is RunState.WAITING:
+        if claimed is None:
+            return None
+        claimed = replace(claimed, unfinished=calls.any_unfinished(tx, thread_id))
+        if claimed.run is None or claimed.run.state is RunState.WAITING:
             return claimed
         now = ledger.database.now(tx)
         runs.set_state(tx, claimed.run.id, RunState.RUNNING)
         facts = {"fence": claimed.fence}
         audit.write(tx, AuditKind.RUN_RESUMED, claimed.run.id, actor=ledger.worker, now=now, facts=facts)
         return replace(claimed, run=replace(claimed.run, state=RunState.RUNNING))
+
+
+def check_claim(ledger: Ledger, thread_id: str, *, fence: int | None) -> None:
+    """Raise `FenceLostError` when the thread was taken over from the segment that claimed `fence`."""
+    with ledger.database.read() as tx:
+        found = runs.thread(tx, thread_id)
+    if found is not None:
+        runs.check_fence(found, fence)
 
 
 def finish(ledger: Ledger, claimed: Claim, *, answer: str | None) -> bool:
@@ -135,6 +163,7 @@ def finish(ledger: Ledger, claimed: Claim, *, answer: str | None) -> bool:
             and runs.end_run(tx, run.id, RunState.DONE, now=now, answer=answer)
         ):
             audit.write(tx, AuditKind.RUN_DONE, run.id, actor=ledger.worker, now=now)
+            ledger.database.announce(tx, run.id)
         at("in-release")
         return more
 
@@ -148,6 +177,7 @@ def fail(ledger: Ledger, claimed: Claim, *, reason: str) -> None:
             _take_back(ledger, tx, claimed.run, now=now, by=ledger.worker, reason=f"the run failed: {reason}")
             runs.end_run(tx, claimed.run.id, RunState.FAILED, now=now, reason=reason)
             audit.write(tx, AuditKind.RUN_FAILED, claimed.run.id, actor=ledger.worker, now=now)
+            ledger.database.announce(tx, claimed.run.id)
         at("in-fail")
 
 
@@ -157,27 +187,48 @@ def give_back(ledger: Ledger, claimed: Claim) -> None:
         runs.unclaim(tx, claimed)
 
 
-def cancel(ledger: Ledger, run_id: str, *, by: str, reason: str) -> Run:
-    """End a run early: what waits is withdrawn, what was cleared but not started never starts."""
+def cancel(ledger: Ledger, run_id: str, *, by: str, reason: str, once: Once[Run] | None = None) -> Run:
+    """End a run early: what waits is withdrawn, what was cleared but not started never starts.
+
+    Raises `Repeated` for a request that was done before.
+    """
     with ledger.database.read() as tx:
         found = runs.run(tx, run_id)
         person = people.person(tx, by)
     if by != found.requester and not has_role(person, Role.OPERATOR):
         raise ForbiddenError("Only who asked for this run, or an operator, can cancel it.")
     with ledger.database.write() as tx:
+        claim_once(ledger.database, tx, once)
         runs.lock_thread(tx, found.thread_id)
         now = ledger.database.now(tx)
         if not runs.run(tx, run_id).is_open:
             raise ConflictError(f"Run {run_id} has ended already.")
         _cancel(ledger, tx, found, now=now, by=by, reason=reason)
+        after = runs.run(tx, run_id)
+        keep_once(tx, once, after)
         at("in-cancel")
-        return runs.run(tx, run_id)
+        return after
+
+
+def take_back_cleared(
+    ledger: Ledger, run: Run, *, by: str, reason: str, only: Collection[str] | None = None
+) -> None:
+    """Let nothing of a run start any more that was cleared and has not started; the run goes on.
+
+    With `only`, of these calls.
+    """
+    with ledger.database.write() as tx:
+        runs.lock_thread(tx, run.thread_id)
+        now = ledger.database.now(tx)
+        _void_cleared(tx, run, now=now, by=by, reason=reason, only=only)
 
 
 def _cancel(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:
-    _take_back(ledger, tx, run, now=now, by=by, reason=reason)
+    # First, because the end of its last call ends some runs as done.
     runs.end_run(tx, run.id, RunState.CANCELLED, now=now, reason=reason)
+    _take_back(ledger, tx, run, now=now, by=by, reason=reason)
     audit.write(tx, AuditKind.RUN_CANCELLED, run.id, actor=by, now=now)
+    ledger.database.announce(tx, run.id)
 
 
 def _take_back(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:
@@ -187,7 +238,15 @@ def _take_back(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: s
         after = closed(waiting, ReviewStatus.WITHDRAWN, now=now, reason=reason)
         reviews.save(tx, waiting, after)
         close_calls(tx, waiting, after, now=now, by=by, wake=ledger.wake)
+    _void_cleared(tx, run, now=now, by=by, reason=reason)
+
+
+def _void_cleared(
+    tx: Connection, run: Run, *, now: datetime, by: str, reason: str, only: Collection[str] | None = None
+) -> None:
     for row in calls.of_run(tx, run.id):
+        if only is not None and row.key not in only:
+            continue
         values = {"result": withdrawn(row.tool, reason=reason), "ended_at": now}
         cleared = (CallState.CLEARED,)
         if calls.move(tx, row.key, attempt=1, frm=cleared, to=CallState.REJECTED, values=values):

@@ -16,7 +16,7 @@ from clearance.outcome import CallState
 from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus
 from clearance.run import Run
-from clearance.store import audit, calls, policies, reviews
+from clearance.store import audit, callbacks, calls, policies, reviews
 from clearance.store.calls import LedgerRow
 from clearance.toolcall import ToolCall
 
@@ -36,6 +36,7 @@ def make_uncertain(tx: Connection, row: LedgerRow, *, run: Run, actor: str, now:
     if not calls.move(tx, row.key, attempt=row.attempt, frm=started, to=CallState.UNCERTAIN, values=values):
         return
     audit.write(tx, AuditKind.CALL_UNCERTAIN, row.key, actor=actor, now=now, facts={"attempt": row.attempt})
+    callbacks.due(tx, run.id, now=now)
     _ask(tx, call, run=run, attempt=row.attempt, now=now)
 
 

@@ -8,7 +8,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from clearance import turns
+from clearance import once, turns
+from clearance.adapters import foreign, speaking
 from clearance.engine import Engine
 from clearance.errors import ClearanceError, FenceLostError, StoreError
 from clearance.execution import Execution
@@ -16,12 +17,20 @@ from clearance.gate import Gate
 from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.notary import Notary
+from clearance.notices.webhook import Courier
 from clearance.program import Finished
 from clearance.store.database import retrying
 from clearance.store.runs import Claim
+from clearance.tracing import in_run
 
 NUMBER_EVERY = 0.1
 SWEEP_EVERY = 0.5
+TELL_EVERY = 1.0
+# How long after a commit the trail may still want something, such as its seal; and how long at most nobody
+# looks after it.
+QUIET_AFTER = 3.0
+LOOK_ANYWAY = 5.0
+TIDY_EVERY = 30.0
 
 log = logging.getLogger(__name__)
 
@@ -35,12 +44,15 @@ class Worker:
     execution: Execution
     engine: Engine
     notary: Notary | None
+    courier: Courier
     _stopping: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
+    _version: int = -1
+    _quiet_from: float = 0.0
 
     def start(self) -> None:
         """Work in background threads of this process until `stop`."""
-        for body, name in ((self._deliver, "engine"), (self._keep_house, "house")):
+        for body, name in ((self._deliver, "engine"), (self._keep_house, "house"), (self._tell, "courier")):
             thread = threading.Thread(target=body, name=f"clearance-{name}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -56,7 +68,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether both of its threads still run."""
+        """Whether its threads still run."""
         return bool(self._threads) and all(thread.is_alive() for thread in self._threads)
 
     def advance(self, thread_id: str) -> None:
@@ -78,7 +90,8 @@ class Worker:
         try:
             program = self.ledger.programs.get(claimed.program)
             tools = program.tools if program is not None else {}
-            self.execution.catch_up(claimed.thread_id, tools=tools, fence=claimed.fence)
+            if claimed.unfinished:
+                self.execution.catch_up(claimed.thread_id, tools=tools, fence=claimed.fence)
             answer = self._advance_run(claimed)
             at("segment-ended")
             retrying(lambda: turns.finish(self.ledger, claimed, answer=answer))
@@ -88,8 +101,10 @@ class Worker:
             retrying(lambda: turns.give_back(self.ledger, claimed))
             raise
         except Exception as error:
-            log.exception("thread %s: the segment failed", claimed.thread_id)
-            reason = str(error) if isinstance(error, ClearanceError) else type(error).__name__
+            told = isinstance(error, ClearanceError)
+            reason = str(error) if told else type(error).__name__
+            # What says all in one sentence needs no stack trace.
+            log.error("thread %s: the segment failed: %s", claimed.thread_id, reason, exc_info=not told)
             retrying(lambda: turns.fail(self.ledger, claimed, reason=reason))
 
     def _advance_run(self, claimed: Claim) -> str | None:
@@ -97,20 +112,44 @@ class Worker:
         program = self.ledger.programs.get(claimed.program)
         if claimed.run is None or program is None or program.segment is None:
             return None
-        stop = program.segment(claimed.run, claimed.fence)
+        with in_run("clearance.segment", claimed.run.id, clearance__thread__id=claimed.thread_id):
+            stop = program.segment(claimed.run, claimed.fence)
         return stop.answer if isinstance(stop, Finished) else None
 
     def _deliver(self) -> None:
         self.engine.work(self.advance, programs=self.ledger.programs.advanced_here)
 
+    def _tell(self) -> None:
+        """Send what callers elsewhere want to be told; in a thread of its own, for others may be slow."""
+        while not self._stopping.wait(TELL_EVERY):
+            try:
+                self.courier.turn()
+            except StoreError as error:
+                log.warning("the courier waits for the database: %s", error)
+
+    def _may_have_grown(self) -> bool:
+        """Whether the trail may have entries to number or to seal: on SQLite, soon after a commit."""
+        database = self.ledger.database
+        if not database.is_sqlite:
+            return True
+        version, now = database.data_version(), time.monotonic()
+        if version != self._version or now > self._quiet_from + LOOK_ANYWAY:
+            self._version, self._quiet_from = version, now + QUIET_AFTER
+        return now < self._quiet_from
+
     def _keep_house(self) -> None:
-        swept = 0.0
+        swept = tidied = 0.0
         while not self._stopping.wait(NUMBER_EVERY):
             try:
-                if self.notary is not None:
+                if self.notary is not None and self._may_have_grown():
                     self.notary.turn()
                 if time.monotonic() - swept > SWEEP_EVERY:
                     swept = time.monotonic()
                     self.gate.sweep()
+                    foreign.look_after(self.ledger)
+                if time.monotonic() - tidied > TIDY_EVERY:
+                    tidied = time.monotonic()
+                    once.purge(self.ledger.database)
+                    speaking.forget_the_ended(self.ledger.database)
             except StoreError as error:
                 log.warning("the worker waits for the database: %s", error)

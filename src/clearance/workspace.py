@@ -3,6 +3,7 @@
 import threading
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -14,7 +15,7 @@ from clearance.engine import Engine
 from clearance.execution import Execution
 from clearance.gate import Gate
 from clearance.ledger import Ledger
-from clearance.policy import check_policy
+from clearance.policy_checks import check_policy
 from clearance.program import Program, Programs
 from clearance.store import audit, policies
 from clearance.store.database import Database
@@ -22,6 +23,7 @@ from clearance.worker import Worker
 
 if TYPE_CHECKING:
     from clearance.adapters.checkpoints import FencedSaver
+    from clearance.adapters.transcript import Transcripts
 
 PRIVATE = ".clearance"
 """The folder inside a workspace's that holds the notary's key and the names of its processes."""
@@ -55,7 +57,10 @@ class Clearance:
         with self.database.write() as tx:
             now = self.database.now(tx)
             policies.register_tools(tx, program.name, program.tools.values())
-            if policies.activate(tx, program.name, program.policy, now=now):
+            last = policies.latest(tx, program.name)
+            # What a person applied stays until a person changes it, whatever the code brings.
+            applied = last is not None and last.source is policies.Source.APPLIED
+            if not applied and policies.activate(tx, program.name, program.policy, now=now):
                 facts = {"program": program.name, "version": program.policy.version}
                 kind = AuditKind.POLICY_ACTIVATED
                 audit.write(tx, kind, program.name, actor=self.person, now=now, facts=facts)
@@ -80,6 +85,16 @@ class Clearance:
             self._saver.saver = saver
             self._savers.append(saver)
         return saver
+
+    @cached_property
+    def transcripts(self) -> "Transcripts":
+        """The messages of every thread as they are kept, to be read from any thread of this process."""
+        from clearance.adapters.checkpoints import open_checkpointer
+        from clearance.adapters.transcript import Transcripts
+
+        saver = open_checkpointer(self.database.url.render_as_string(hide_password=False))
+        self._savers.append(saver)
+        return Transcripts(saver)
 
     def close(self) -> None:
         """End the worker of this process and close every connection. What was not finished goes on later."""

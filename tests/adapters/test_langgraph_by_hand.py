@@ -14,9 +14,11 @@ from langgraph.types import Command
 
 import clearance
 from clearance.apps.chat import create_reviewed_agent, make_human_review, validate_decisions
+from clearance.apps.chat.agent import parts_of
 from clearance.errors import InvalidReviewDecisionError
 from clearance.store import calls as ledger
-from clearance.store import reviews
+from clearance.store import reviews, runs
+from clearance.toolcall import ToolCall
 from clearance.workspace import Clearance
 from tests.scripted import ScriptedModel, calls
 
@@ -259,6 +261,28 @@ def test_a_new_message_while_a_review_waits_withdraws_it_and_keeps_the_history_v
     assert row is not None
     assert row.state == "rejected"
     assert paid == []
+
+
+def test_a_call_that_ran_before_its_process_died_is_told_as_it_was(
+    workspace: Clearance, paid: list[Any]
+) -> None:
+    model = ScriptedModel([calls(PAY), "I see."])
+    graph = create_reviewed_agent(
+        model, tools(paid), tools_requiring_approval=["pay"], checkpointer=InMemorySaver(), using=workspace
+    )
+    payload = ask(graph)
+    request = payload["action_requests"][0]
+    workspace.gate.decide(payload["review_id"], [{"type": "approve"}], by="ann", version=1)
+    with workspace.database.read() as tx:
+        run = runs.run(tx, payload["run_id"])
+    call = ToolCall(request["call"], request["name"], request["arguments"])
+    # What the node had done when its process died, before the graph could keep it.
+    known = parts_of(graph).reviewed.tools
+    workspace.execution.execute(run, [call], message=1, tools=known, fence=None)
+    graph.invoke({"messages": [HumanMessage("and now?")]}, CONFIG)
+    [told] = [message for message in model.seen[-1] if isinstance(message, ToolMessage)]
+    assert (told.content, told.status) == ("paid", "success")
+    assert paid == [PAY[1]]
 
 
 def test_there_is_no_default_checkpointer() -> None:

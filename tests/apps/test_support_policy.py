@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from clearance.apps.chat.support.policy import SUPPORT_POLICY
-from clearance.policy import DecisionType, Effect, Risk, check_policy, judge
+from clearance.policy import DecisionType, Effect, Risk, judge
+from clearance.policy_checks import check_policy
 
 TOOLS = ["get_weather", "search_orders", "send_email", "issue_refund", "delete_record"]
 MAIL = {"subject": "s", "body": "b"}

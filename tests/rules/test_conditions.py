@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from clearance.conditions import in_time
-from clearance.policy import Effect, Policy, Predicate, Rule, check_policy, judge
+from clearance.policy import Effect, Policy, Predicate, Rule, judge
+from clearance.policy_checks import check_policy
 
 LONG = 60.0
 

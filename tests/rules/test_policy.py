@@ -21,10 +21,10 @@ from clearance.policy import (
     Threshold,
     Verdict,
     judge,
-    policy_from_json,
     predicate,
     requiring_approval,
 )
+from clearance.policy_json import policy_from_json
 from clearance.toolcall import canonical
 
 APPROVE, EDIT, REJECT, RESPOND = (

@@ -7,7 +7,6 @@ import pytest
 
 from clearance.errors import PolicyError
 from clearance.policy import (
-    LONGEST_EXPIRE,
     DecisionType,
     Effect,
     Policy,
@@ -15,9 +14,9 @@ from clearance.policy import (
     Risk,
     Rule,
     Threshold,
-    check_policy,
     predicate,
 )
+from clearance.policy_checks import LONGEST_EXPIRE, check_policy
 from tests.rules.case_tools import SCHEMAS
 
 TOOLS = ["delete_file", "send_email", "read_weather", "live/wipe", "test/wipe"]
@@ -160,7 +159,7 @@ ILL_TYPED: dict[str, tuple[dict[str, Any], str]] = {
     "a time in seconds": ({"expire": 60}, "'expire' is a timedelta"),
     "a time as text": ({"expire": "60"}, "'expire' is a timedelta"),
     "a time as inf": ({"expire": "inf"}, "'expire' is a timedelta"),
-    "a bare function": ({"when": lambda _: True}, "'when' is made by predicate(version=…)"),
+    "a bare function": ({"when": lambda _: True}, "'when' is made by predicate(version=…), or is Cel(…)"),
     "a bare threshold": ({"who": Threshold()}, "'who' is a tuple of thresholds"),
     "a group for a threshold": ({"who": ("finance",)}, "'who' is a tuple of thresholds"),
     "flags without reasons": ({"flags": ["account"]}, "'flags' map names"),

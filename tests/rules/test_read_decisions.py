@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clearance.decision import MAX_TEXT, named_calls, read_decisions
+from clearance.decision import named_calls, read_decisions
 from clearance.errors import InvalidReviewDecisionError
 from clearance.policy import DecisionType, Threshold
 from clearance.review import Decision, Review
+from clearance.shapes import MAX_TEXT
 from tests.rules.json_values import json_values
 from tests.rules.small_reviews import (
     FILE,

@@ -92,10 +92,19 @@ def test_a_decision_at_the_instant_of_the_deadline_is_late_even_before_the_sweep
     with at(bench, review.deadline) as gate:
         with pytest.raises(ReviewConflictError, match="expired at"):
             gate.decide(review.id, [approve()], by="rita", version=1)
-        assert bench.review(review.id).status is ReviewStatus.PENDING
-        gate.sweep()
+        assert bench.review(review.id).status is ReviewStatus.EXPIRED
         with pytest.raises(ReviewConflictError, match="expired already"):
             gate.decide(review.id, [approve()], by="rita", version=1)
+
+
+def test_who_was_told_that_it_is_late_is_not_in_time_when_the_clock_is_set_back(bench: Bench) -> None:
+    _, review = expiring(bench)
+    with at(bench, review.deadline) as gate, pytest.raises(ReviewConflictError, match="expired at"):
+        gate.decide(review.id, [approve()], by="rita", version=1)
+    earlier = review.deadline - timedelta(seconds=1)
+    with at(bench, earlier) as gate, pytest.raises(ReviewConflictError, match="expired already"):
+        gate.decide(review.id, [approve()], by="rita", version=1)
+    assert bench.effects == []
 
 
 def test_a_review_without_a_deadline_waits_for_ever(bench: Bench) -> None:

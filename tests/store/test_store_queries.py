@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, event
 
+from clearance.review import ReviewStatus
 from clearance.run import RunState
 from clearance.store import audit, calls, people, policies, reviews, runs
+from clearance.store.counting import counts
 from clearance.store.database import Database
+from clearance.store.listing import ReviewFilter, RunFilter, ended_reviews, newest_runs, waiting_reviews
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 MANY = 5_000
@@ -65,6 +68,29 @@ class Query:
 
 QUERIES = {
     "inbox page": Query(lambda tx: reviews.inbox(tx, limit=50), "reviews", "reviews_inbox"),
+    "page of reviews that wait": Query(
+        lambda tx: waiting_reviews(tx, ReviewFilter(program="no"), after=(1, NOW, "r"), limit=50),
+        "reviews",
+        "reviews_inbox",
+    ),
+    "page of reviews that have ended": Query(
+        lambda tx: ended_reviews(
+            tx, ReviewFilter(), statuses=[ReviewStatus.SETTLED], after=(NOW, "r"), limit=50
+        ),
+        "reviews",
+        "reviews_ended",
+    ),
+    "page of the reviews of a thread": Query(
+        lambda tx: waiting_reviews(tx, ReviewFilter(thread_id="t500"), after=None, limit=50),
+        "reviews",
+        "reviews_by_thread",
+    ),
+    "page of runs": Query(
+        lambda tx: newest_runs(tx, RunFilter(requester="no"), states=(), after=(NOW, "r"), limit=50),
+        "runs",
+        "runs_by_state",
+    ),
+    "counts of what waits": Query(counts, "reviews", "reviews_"),
     "due reviews": Query(lambda tx: reviews.due(tx, now=NOW, limit=100), "reviews", "reviews_due"),
     "pending review of a thread": Query(
         lambda tx: reviews.pending(tx, "t500"), "reviews", "reviews_by_thread"

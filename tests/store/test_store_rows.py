@@ -96,9 +96,9 @@ def test_conditions_of_the_active_policy_come_from_what_this_process_knows(datab
         policies.activate(tx, "chat", active, now=NOW)
         (lacking, _) = policies.active(tx, "chat").rules
         (found, _) = policies.active(tx, "chat", known=[older]).rules
-    assert lacking.when is not None
+    assert isinstance(lacking.when, Predicate)
     assert lacking.when.function is None
-    assert found.when is not None
+    assert isinstance(found.when, Predicate)
     assert found.when.function is known.function
 
 

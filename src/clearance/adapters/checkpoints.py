@@ -7,10 +7,12 @@ beside them; on PostgreSQL they lie in the database of our tables, where the thr
 fence.
 """
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ _MAX_HELD = 1_000
 # Whose transaction it is. LangGraph calls savers from threads of its own, each call in one of them,
 # so a variable of the context is what a call and the cursor it opens have in common.
 _writing: ContextVar[str | None] = ContextVar("clearance_writing", default=None)
+# The cursor of the one transaction in which this thread stores several writes.
+_together: ContextVar[Any] = ContextVar("clearance_together", default=None)
 
 
 class Fence:
@@ -53,6 +57,40 @@ class Fence:
         return self._held.get(thread_id)
 
 
+class HeldBack:
+    """Writes of segments under way that are not stored yet, in their order. Copies of a saver share it."""
+
+    def __init__(self) -> None:
+        self._writes: dict[str, list[Callable[[], object]]] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, thread_id: str) -> None:
+        """Hold back what is written to a thread from now on."""
+        with self._lock:
+            self._writes[thread_id] = []
+
+    def add(self, thread_id: str, write: Callable[[], object]) -> bool:
+        """Hold a write back; False for a thread where nothing is."""
+        with self._lock:
+            if thread_id not in self._writes:
+                return False
+            self._writes[thread_id].append(write)
+            return True
+
+    def taken(self, thread_id: str) -> list[Callable[[], object]]:
+        """Return what is held back, to be stored now."""
+        with self._lock:
+            found = self._writes.get(thread_id, [])
+            if found:
+                self._writes[thread_id] = []
+            return found
+
+    def end(self, thread_id: str) -> list[Callable[[], object]]:
+        """Hold nothing back any more, and return what still is."""
+        with self._lock:
+            return self._writes.pop(thread_id, [])
+
+
 class FencedSaver(BaseCheckpointSaver[str], ABC):
     """A saver for one worker thread: one connection, one segment at a time.
 
@@ -63,6 +101,7 @@ class FencedSaver(BaseCheckpointSaver[str], ABC):
     """
 
     fence: Fence
+    held_back: HeldBack
 
     def put(
         self,
@@ -71,9 +110,17 @@ class FencedSaver(BaseCheckpointSaver[str], ABC):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint."""
-        with of_thread(config["configurable"]["thread_id"]):
-            return super().put(config, checkpoint, metadata, new_versions)
+        """Save a checkpoint. What begins a turn is stored at once, for others to see."""
+        thread_id = str(config["configurable"]["thread_id"])
+        later = partial(super().put, config, checkpoint, metadata.copy(), new_versions)
+        if not self.held_back.add(thread_id, later):
+            with of_thread(thread_id):
+                return super().put(config, checkpoint, metadata, new_versions)
+        if metadata.get("source") == "input":
+            self.store(thread_id)
+        namespace = config["configurable"]["checkpoint_ns"]
+        names = {"thread_id": thread_id, "checkpoint_ns": namespace, "checkpoint_id": checkpoint["id"]}
+        return {"configurable": names}
 
     def put_writes(
         self,
@@ -83,8 +130,11 @@ class FencedSaver(BaseCheckpointSaver[str], ABC):
         task_path: str = "",
     ) -> None:
         """Save what a task wrote."""
-        with of_thread(config["configurable"]["thread_id"]):
-            super().put_writes(config, writes, task_id, task_path)
+        thread_id = str(config["configurable"]["thread_id"])
+        later = partial(super().put_writes, config, list(writes), task_id, task_path)
+        if not self.held_back.add(thread_id, later):
+            with of_thread(thread_id):
+                super().put_writes(config, writes, task_id, task_path)
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete all checkpoints of a thread."""
@@ -95,10 +145,46 @@ class FencedSaver(BaseCheckpointSaver[str], ABC):
         """Delete what only older states of the thread need; its present state stays as it is.
 
         May be called whenever no segment of the thread runs, parked or ended. Takes as long as what
-        was added since the last time, whatever the length of the thread.
+        was added since the last time, whatever the length of the thread. What is held back is stored first.
         """
-        with of_thread(thread_id), self._tables() as tables:
-            delete_superseded(tables, thread_id)
+        with of_thread(thread_id), self._in_one():
+            for write in self.held_back.taken(thread_id):
+                write()
+            with self._tables() as tables:
+                delete_superseded(tables, thread_id)
+
+    @contextmanager
+    def holding_back(self, thread_id: str) -> Iterator[None]:
+        """Within it, what a segment writes waits for `store`, and is stored in one transaction.
+
+        A segment that is lost is done again from what was stored; tools are not, they have the ledger. So
+        only what others rely on has to be stored: the state that a question is about, and the last one.
+        """
+        self.held_back.begin(thread_id)
+        try:
+            yield
+        finally:
+            self._store(thread_id, self.held_back.end(thread_id))
+
+    def store(self, thread_id: str) -> None:
+        """Store what is held back."""
+        self._store(thread_id, self.held_back.taken(thread_id))
+
+    def _store(self, thread_id: str, writes: Sequence[Callable[[], object]]) -> None:
+        if writes:
+            with of_thread(thread_id), self._in_one():
+                for write in writes:
+                    write()
+
+    @contextmanager
+    def _in_one(self) -> Iterator[None]:
+        """Let all that this thread writes inside be one fenced transaction."""
+        with self._transaction() as cursor:
+            token = _together.set(cursor)
+            try:
+                yield
+            finally:
+                _together.reset(token)
 
     @abstractmethod
     def raise_fence(self, thread_id: str, fence: int) -> None:
@@ -110,6 +196,10 @@ class FencedSaver(BaseCheckpointSaver[str], ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the connection. The saver is not used afterwards."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Any]:
+        """Open a fenced transaction, and give its cursor."""
 
     @abstractmethod
     def _tables(self) -> AbstractContextManager[Tables]:
@@ -175,6 +265,11 @@ def of_thread(thread_id: str) -> Iterator[None]:
 def writing() -> str | None:
     """Return the thread that a transaction opened now belongs to."""
     return _writing.get()
+
+
+def together() -> Any:
+    """Return the cursor of the transaction that this thread has open for several writes, if it has."""
+    return _together.get()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The checkpoints in the PostgreSQL database of our tables; a thread's row is its fence."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import psycopg
@@ -11,8 +11,10 @@ from psycopg.rows import DictRow, dict_row
 from clearance.adapters.checkpoints import (
     Fence,
     FencedSaver,
+    HeldBack,
     of_thread,
     strict,
+    together,
     translated,
     writing,
 )
@@ -36,6 +38,7 @@ class FencedPostgresSaver(FencedSaver, PostgresSaver):
         with translated(psycopg.OperationalError):
             super().__init__(self._line.connection(), serde=strict())
         self.fence = Fence()
+        self.held_back = HeldBack()
 
     def setup(self) -> None:
         """Make the tables where they are missing; safe when several processes start at once."""
@@ -61,6 +64,9 @@ class FencedPostgresSaver(FencedSaver, PostgresSaver):
     @contextmanager
     def _cursor(self, *, pipeline: bool = False) -> Iterator[psycopg.Cursor[DictRow]]:
         """Open a cursor; with `pipeline`, in a fenced transaction that is committed at the end."""
+        if (shared := together()) is not None:
+            yield shared
+            return
         with self.lock, translated(psycopg.OperationalError):
             connection = self._line.connection()
             if not pipeline:
@@ -75,6 +81,9 @@ class FencedPostgresSaver(FencedSaver, PostgresSaver):
                 self._check_fence(cursor, writing())
                 yield cursor
                 at("in-checkpoint")
+
+    def _transaction(self) -> AbstractContextManager[psycopg.Cursor[DictRow]]:
+        return self._cursor(pipeline=True)
 
     @contextmanager
     def _tables(self) -> Iterator[Tables]:

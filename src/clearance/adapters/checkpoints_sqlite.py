@@ -2,14 +2,22 @@
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from clearance.adapters.checkpoints import Fence, FencedSaver, strict, translated, writing
+from clearance.adapters.checkpoints import (
+    Fence,
+    FencedSaver,
+    HeldBack,
+    strict,
+    together,
+    translated,
+    writing,
+)
 from clearance.adapters.superseded import Saved, Tables, saved_as
 from clearance.killpoints import at
 from clearance.store.database import PATIENCE
@@ -30,6 +38,7 @@ class FencedSqliteSaver(FencedSaver, SqliteSaver):
             connection.execute("PRAGMA synchronous = FULL")
         super().__init__(connection, serde=strict())
         self.fence = Fence()
+        self.held_back = HeldBack()
 
     def setup(self) -> None:
         """Make the tables where they are missing; safe when several processes start at once."""
@@ -50,17 +59,25 @@ class FencedSqliteSaver(FencedSaver, SqliteSaver):
         Raises FenceLostError when another claim was made meanwhile.
         """
         self.fence.hold(thread_id, fence)
-        with self.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO fences VALUES (?, ?) ON CONFLICT (thread) "
-                "DO UPDATE SET fence = max(fence, excluded.fence)",
-                (thread_id, fence),
-            )
-            self._check_fence(cursor, thread_id)
+        # Not forced to the disk: a failure of the machine ends every process that it could keep out.
+        self.conn.execute("PRAGMA synchronous = NORMAL")
+        try:
+            with self.cursor() as cursor:
+                cursor.execute(
+                    "INSERT INTO fences VALUES (?, ?) ON CONFLICT (thread) "
+                    "DO UPDATE SET fence = max(fence, excluded.fence)",
+                    (thread_id, fence),
+                )
+                self._check_fence(cursor, thread_id)
+        finally:
+            self.conn.execute("PRAGMA synchronous = FULL")
 
     @contextmanager
     def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
         """Open a cursor; with `transaction`, in a fenced one that is committed at the end."""
+        if (shared := together()) is not None:
+            yield shared
+            return
         with self.lock, translated(sqlite3.OperationalError):
             self.setup()
             cursor = self.conn.cursor()
@@ -80,6 +97,9 @@ class FencedSqliteSaver(FencedSaver, SqliteSaver):
     def close(self) -> None:
         """Close the connection. The saver is not used afterwards."""
         self.conn.close()
+
+    def _transaction(self) -> AbstractContextManager[sqlite3.Cursor]:
+        return self.cursor()
 
     @contextmanager
     def _tables(self) -> Iterator[Tables]:

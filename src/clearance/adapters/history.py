@@ -3,7 +3,7 @@
 Every call is answered once, next to its message; what the history shows is what really ran.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
@@ -35,7 +35,7 @@ def ai_messages(messages: Sequence[BaseMessage]) -> int:
     """Return how many AI messages the present run has: those after its message from a person."""
     count = 0
     for message in reversed(messages):
-        if isinstance(message, HumanMessage) and not _is_note(message):
+        if isinstance(message, HumanMessage) and not is_note(message):
             break
         count += isinstance(message, AIMessage)
     return count
@@ -61,6 +61,17 @@ def answer(call: ToolCall | Faulty, outcome: Outcome | None, *, to: AIMessage) -
     message = _tool_message(call.tool_call_id, outcome.tool, text, to=to, error=outcome.is_error)
     message.additional_kwargs["clearance"] = outcome.state.value
     return message
+
+
+def in_call_order(results: Iterable[ToolMessage], *, of: AIMessage) -> list[ToolMessage]:
+    """Return the results of a message's calls in the order of the calls in its content.
+
+    Where the content is in blocks the calls stand in it as the model made them, readable or not; a plain
+    text holds none, and the calls that can be read come first, as they are sent.
+    """
+    blocks = [block for block in of.content if isinstance(block, dict)]
+    places = {block.get("call_id") or block.get("id"): place for place, block in enumerate(blocks)}
+    return sorted(results, key=lambda result: places.get(result.tool_call_id, len(places)))
 
 
 def edit_notice(call: ToolCall, outcome: Outcome) -> str:
@@ -99,18 +110,22 @@ def rewritten(
 
 
 def mended(
-    messages: Sequence[BaseMessage], *, result_of: Callable[[str, int, int], str | None]
+    messages: Sequence[BaseMessage],
+    *,
+    outcome_of: Callable[[str, int, int], Outcome | None],
+    begun: Callable[[BaseMessage], str | None] = run_of,
 ) -> list[BaseMessage]:
     """Return the messages with an answer for every call that a turn left without one.
 
     A turn that failed or was cancelled leaves its last calls open; the next one must not send them so.
-    `result_of(run, number, place)` gives the kept result of a call where there is one.
+    `outcome_of(run, number, place)` gives the kept outcome of a call where there is one; `begun` the run that
+    a message begins.
     """
     shown: list[BaseMessage] = []
     run, number = "", 0
     for place, message in enumerate(messages):
-        if isinstance(message, HumanMessage) and not _is_note(message):
-            run, number = run_of(message) or "", 0
+        if isinstance(message, HumanMessage) and not is_note(message):
+            run, number = begun(message) or "", 0
         shown.append(message)
         if not isinstance(message, AIMessage):
             continue
@@ -119,11 +134,14 @@ def mended(
         following = messages[place + 1 : place + 1 + len(answered)]
         if len(answered) == len(_call_ids(message)) or place + 1 + len(following) == len(messages):
             continue
+        made = []
         for index, call_id in enumerate(_call_ids(message)):
             if call_id not in answered:
-                text = result_of(run, number, index) if run else None
-                text = text or "This call did not run: its turn ended before."
-                shown.append(_tool_message(call_id, "", text, to=message, error=True))
+                known = outcome_of(run, number, index) if run else None
+                text = known.text if known is not None else "This call did not run: its turn ended before."
+                error = known is None or known.is_error
+                made.append(_tool_message(call_id, "", text, to=message, error=error))
+        shown += in_call_order(made, of=message)
     return shown
 
 
@@ -150,7 +168,8 @@ def note(text: str, *, note_id: str) -> HumanMessage:
     return HumanMessage(text, id=note_id, name="clearance")
 
 
-def _is_note(message: BaseMessage) -> bool:
+def is_note(message: BaseMessage) -> bool:
+    """Whether the product said this to the model, and no person did."""
     return message.name == "clearance"
 
 

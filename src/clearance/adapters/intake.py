@@ -6,19 +6,26 @@ schema is answered with an error at once, and never shown as approvable.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from langchain_core.messages import AIMessage, InvalidToolCall
+from langchain_core.messages import AIMessage, BaseMessage, InvalidToolCall
 from langchain_core.messages import ToolCall as MessageCall
 
 from clearance.errors import ClearanceError, InvalidInputError
 from clearance.schema import check_arguments
 from clearance.toolcall import Tool, ToolCall, argument_text, parse_arguments
 
-CUT_OFF = frozenset({"length", "max_tokens", "content_filter", "incomplete", "MAX_TOKENS", "SAFETY"})
+# How providers say that a message is whole, and where; any other end may have cut a call.
+_WHOLE = frozenset({
+    "stop", "tool_calls", "tool_call", "function_call", "end_turn", "tool_use", "stop_sequence", "completed",
+    "complete", "eos",
+})  # fmt: skip
+_END_REASONS = ("finish_reason", "stop_reason", "done_reason", "status")
+# The blocks of content that hold calls, and where each has the id that its result names.
+_CALL_BLOCKS = {"tool_use": "id", "tool_call": "id", "function_call": "call_id"}
 _INTEGERS = range(-(2**63), 2**64)
 
 
@@ -38,12 +45,12 @@ def taken_in(message: AIMessage, *, tools: Mapping[str, Tool], used_ids: frozens
     valid: list[MessageCall] = []
     invalid: list[InvalidToolCall] = []
     ids: set[str] = set()
-    renamed: list[str] = []
+    renamed: list[tuple[str | None, str]] = []
     cut_off = _cut_off(message)
     for place, call in enumerate(message.tool_calls):
         call_id = call["id"] if call["id"] and call["id"] not in ids else f"call_{uuid4().hex}"
         ids.add(call_id)
-        renamed.append(call_id)
+        renamed.append((call["id"], call_id))
         fault = cut_off or _fault(call, raw=_raw_arguments(message, place), tools=tools)
         if fault is None:
             valid.append({**call, "id": call_id})
@@ -52,6 +59,7 @@ def taken_in(message: AIMessage, *, tools: Mapping[str, Tool], used_ids: frozens
     for broken in message.invalid_tool_calls:
         call_id = broken["id"] if broken["id"] and broken["id"] not in ids else f"call_{uuid4().hex}"
         ids.add(call_id)
+        renamed.append((broken["id"], call_id))
         why = cut_off or "The arguments are not JSON. Send one complete JSON object."
         invalid.append(_invalid(broken["name"] or "", _printable(broken["args"] or ""), call_id, why))
     return message.model_copy(
@@ -86,6 +94,12 @@ def read_calls(
     return found
 
 
+def end_reasons(message: BaseMessage) -> dict[str, str]:
+    """Return what a message, or a piece of one, says about how it ended; empty where it says nothing."""
+    metadata = message.response_metadata
+    return {name: str(metadata[name]) for name in _END_REASONS if metadata.get(name)}
+
+
 def storable(value: object) -> bool:
     """Whether a checkpoint keeps the value exactly: its serializer knows integers of 64 bits only."""
     match value:
@@ -102,12 +116,13 @@ def storable(value: object) -> bool:
 
 
 def _cut_off(message: AIMessage) -> str | None:
-    """Say that the message did not end by itself, where its provider says so: its calls may not be whole."""
-    metadata = message.response_metadata
-    reason = metadata.get("finish_reason") or metadata.get("stop_reason") or metadata.get("status")
-    if reason in CUT_OFF:
-        return f"The message was cut off ({reason}), so the call may not be whole. Send it again, shorter."
-    return None
+    """Say that the message did not end by itself: then its calls may not be whole."""
+    reason = next(iter(end_reasons(message).values()), "")
+    if reason.lower() in _WHOLE or (not reason and "model_provider" not in message.response_metadata):
+        # A model that is no provider's need not say how its messages end.
+        return None
+    told = f"({_printable(reason)})" if reason else "(it does not say how it ended)"
+    return f"The message was cut off {told}, so the call may not be whole. Send it again, shorter."
 
 
 def _fault(call: MessageCall, *, raw: str | None, tools: Mapping[str, Tool]) -> str | None:
@@ -140,16 +155,20 @@ def _raw_arguments(message: AIMessage, place: int) -> str | None:
     return arguments if isinstance(arguments, str) else None
 
 
-def _content(message: AIMessage, ids: list[str]) -> Any:
-    """Return the content with the calls' ids in it made the same as outside."""
+def _content(message: AIMessage, renamed: Sequence[tuple[str | None, str]]) -> Any:
+    """Return the content with its calls named as outside it; `renamed` has their old and new ids."""
     if isinstance(message.content, str):
         return _printable(message.content)
-    blocks, place = [], 0
+    left: dict[str | None, list[str]] = {}
+    for old, new in renamed:
+        left.setdefault(old or None, []).append(new)
+    blocks = []
     for block in message.content:
-        if isinstance(block, dict) and block.get("type") in ("tool_use", "tool_call") and place < len(ids):
-            if block.get("id") != ids[place]:
-                block = {**block, "id": ids[place]}
-            place += 1
+        name = _CALL_BLOCKS.get(str(block.get("type"))) if isinstance(block, dict) else None
+        if isinstance(block, dict) and name is not None:
+            given = left.get(block.get(name) or None)
+            if given and (new := given.pop(0)) != block.get(name):
+                block = {**block, name: new}
         blocks.append(block)
     return blocks
 

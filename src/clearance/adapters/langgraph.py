@@ -7,14 +7,12 @@ message. The node reads what was decided from the store: resume values decide no
 in `tool_node`, through `execution`, which asks for a clearance whatever the graph says.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Literal, NotRequired, TypedDict
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langgraph.config import get_config
@@ -23,21 +21,20 @@ from langgraph.runtime import Runtime
 from langgraph.types import Command, interrupt
 
 from clearance import turns
-from clearance.adapters import history
-from clearance.adapters.intake import Faulty, read_calls, storable, taken_in
+from clearance.adapters import caller, history
+from clearance.adapters.intake import Faulty, read_calls, taken_in
 from clearance.adapters.messages import Messages
+from clearance.adapters.model_calls import ask_model
+from clearance.adapters.speaking import Speaker
 from clearance.asking import Question
-from clearance.errors import ClearanceError
 from clearance.execution import AskAgain, Execution
 from clearance.gate import Gate
 from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.outcome import Outcome
-from clearance.payload import build_review_request
 from clearance.review import Review
-from clearance.run import Run, RunState
+from clearance.run import Run
 from clearance.store import calls as ledger_rows
-from clearance.store import policies
 from clearance.toolcall import Tool, ToolCall
 
 MAX_AGENT_STEPS = 25
@@ -52,18 +49,26 @@ Next = Literal["llm_call", "tool_node", "human_review"]
 
 
 class AgentState(TypedDict):
-    """What a thread keeps: its messages, and why the last decision sent by hand was refused."""
+    """What a thread keeps: its messages, the run that a worker began last, why a decision was refused."""
 
     messages: Messages
+    run: NotRequired[str]
     refused: NotRequired[str]
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a worker hands to a segment; absent where the caller drives the graph by hand."""
+    """What a worker hands to a segment; absent where the caller drives the graph by hand.
+
+    `ended` is what became of calls of the last message that this segment has run ahead of the graph; `store`
+    makes the graph's state durable, which it is before anybody is asked about it.
+    """
 
     run: Run
     fence: int
+    speaker: Speaker | None = None
+    ended: Mapping[str, Outcome] = field(default_factory=dict)
+    store: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -93,15 +98,22 @@ class Reviewed:
 
     def llm_call(self, state: AgentState, *, runtime: Runtime[RunContext]) -> dict[str, Any]:
         """Ask the model, and take its message in."""
-        run, _ = self._run(state, runtime)
+        run, fence = self._run(state, runtime)
         by_hand = runtime.context is None
         messages = state["messages"]
         if by_hand and history.ai_messages(messages) == 0:
             self.execution.catch_up(run.thread_id, tools=self.tools, fence=None)
         notes = self._notes(run, messages) if history.ai_messages(messages) == 0 else []
-        shown = history.mended([*messages, *notes], result_of=self._result_of)
+        begun = caller.run_id_of if by_hand else history.run_of
+        shown = history.mended([*messages, *notes], outcome_of=self._outcome_of, begun=begun)
         history.check_history(shown)
-        given = self.model.invoke([SystemMessage(self.prompt), *shown], get_config())
+        given = ask_model(
+            self.model,
+            [SystemMessage(self.prompt), *shown],
+            get_config(),
+            still_wanted=lambda: turns.check_claim(self.ledger, run.thread_id, fence=fence),
+            speaker=None if by_hand else runtime.context.speaker,
+        )
         at("model-answered")
         used = frozenset(message.id or "" for message in messages)
         message = taken_in(given, tools=self.tools, used_ids=used)
@@ -118,12 +130,19 @@ class Reviewed:
         """
         run, fence = self._run(state, runtime)
         message, found = self._calls(state, run)
+        context: RunContext | None = runtime.context
+        ahead = context.ended if context is not None else {}
+        if ahead and all(isinstance(call, ToolCall) and call.key in ahead for call in found):
+            at("read-settled")
+            return Command(goto="llm_call", update=_answers(message, found, ahead))
+        if context is not None:
+            context.store()
         review = self.gate.ask(self._question(run, state, found, fence=fence))
         at("asked")
         if review is not None:
             at("read-pending")
             resumed = interrupt(self._payload(review, refused=state.get("refused")))
-            refused = self._submit(review, resumed)
+            refused = caller.submit(self.gate, review, resumed, by=caller.person_of(self.person))
             return Command(goto="human_review", update={"refused": refused})
         at("read-settled")
         proposed = [call for call in found if isinstance(call, ToolCall)]
@@ -144,29 +163,35 @@ class Reviewed:
         outcomes = {item.key: item for item in done if isinstance(item, Outcome)}
         return Command(goto="llm_call", update=_answers(message, found, outcomes))
 
+    def run_ahead(self, run: Run, asked: Mapping[str, Any], *, fence: int) -> dict[str, Outcome]:
+        """Run what was decided about a question, before the graph is started, and return what became of it.
+
+        `asked` is the question as it is kept with the thread's present state, so the calls are still those of
+        its last message. Only calls that may run side by side: the others keep their order in `tool_node`.
+        """
+        calls = [
+            ToolCall(each["call"], each["name"], each["arguments"], each.get("tool_call_id", ""))
+            for each in asked["action_requests"]
+        ]
+        tools = [self.tools.get(call.tool) for call in calls]
+        if not calls or not all(tool is not None and tool.parallel for tool in tools):
+            return {}
+        number = int(calls[0].key.split("/")[-2])
+        done = self.execution.execute(run, calls, message=number, tools=self.tools, fence=fence)
+        return {item.key: item for item in done if isinstance(item, Outcome)}
+
     def _run(self, state: AgentState, runtime: Runtime[RunContext]) -> tuple[Run, int | None]:
         """Return the run and its fence: handed in by a worker, or made from the message by hand."""
         context: RunContext | None = runtime.context
         if context is not None:
             return context.run, context.fence
-        configured = get_config().get("configurable", {})
-        thread_id = str(configured.get("thread_id", ""))
         first = next(m for m in reversed(state["messages"]) if isinstance(m, HumanMessage))
         run_id = history.run_of(first)
         if run_id is not None:
             with self.ledger.database.read() as tx:
                 return turns.find(tx, run_id), None
-        name = hashlib.sha256(f"{thread_id}\0{first.id}".encode()).hexdigest()[:16]
-        by_hand = Run(
-            id=f"h{name}",
-            thread_id=thread_id,
-            program=self.program,
-            state=RunState.RUNNING,
-            requester=str(configured.get("person", self.person)),
-            input=None,
-            created_at=datetime.fromtimestamp(0, UTC),
-        )
-        return turns.start_by_caller(self.ledger, by_hand), None
+        messages = state["messages"]
+        return caller.run_of(messages, ledger=self.ledger, program=self.program, person=self.person), None
 
     def _calls(self, state: AgentState, run: Run) -> tuple[AIMessage, list[ToolCall | Faulty]]:
         messages = state["messages"]
@@ -189,33 +214,7 @@ class Reviewed:
         )
 
     def _payload(self, review: Review, *, refused: str | None) -> dict[str, Any]:
-        with self.ledger.database.read() as tx:
-            schemas = {call.schema_hash: policies.schema(tx, call.schema_hash) for call in review.waiting}
-        payload = build_review_request(review, schemas=schemas, address=self.address(review.id))
-        for request in payload["action_requests"]:
-            if not storable(request["args"]):
-                request["args"] = None
-        return {**payload, "refused": refused} if refused else payload
-
-    def _submit(self, review: Review, resumed: object) -> str:
-        """Submit a resume value that a caller sent by hand; return why it was refused, or nothing.
-
-        It goes through the same checks as every other door, and nothing is raised here: a value that is
-        wrong must not come back at every later resume.
-        """
-        sent = resumed if isinstance(resumed, dict) else {}
-        person = str(get_config().get("configurable", {}).get("person", self.person))
-        try:
-            if sent.get("review_id") not in (None, review.id):
-                return f"The decisions name review {sent['review_id']}; {review.id} waits."
-            if sent.get("review_id") is None:
-                self.gate.decide_waiting(review.thread_id, sent.get("decisions"), by=person)
-            else:
-                version = int(sent.get("version", review.version))
-                self.gate.decide(review.id, sent.get("decisions"), by=person, version=version)
-        except (ClearanceError, ValueError, TypeError) as error:
-            return str(error)
-        return ""
+        return caller.question(self.ledger, review, refused=refused, address=self.address(review.id))
 
     def _notes(self, run: Run, messages: Sequence[BaseMessage]) -> list[HumanMessage]:
         """Return what became known of earlier calls since the last turn."""
@@ -225,9 +224,8 @@ class Reviewed:
         notes = [history.note(text, note_id=f"{answer_id}/note") for answer_id, text in answers.items()]
         return [note for note in notes if note.id not in told]
 
-    def _result_of(self, run_id: str, number: int, place: int) -> str | None:
-        ended = self.execution.ended([f"{run_id}/{number}/{place}"])
-        return next((outcome.text for outcome in ended.values()), None)
+    def _outcome_of(self, run_id: str, number: int, place: int) -> Outcome | None:
+        return self.execution.ended([key := f"{run_id}/{number}/{place}"]).get(key)
 
 
 def bind(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, Any]:
@@ -251,7 +249,7 @@ def _closed_off(message: AIMessage, run: Run) -> list[BaseMessage]:
         Faulty(call["id"] or "", call["name"] or "", LIMIT_REACHED) for call in message.invalid_tool_calls
     ]
     return [
-        *[history.answer(call, None, to=message) for call in found],
+        *history.in_call_order([history.answer(call, None, to=message) for call in found], of=message),
         AIMessage(CLOSING, id=f"{run.id}/closing"),
     ]
 
@@ -262,8 +260,9 @@ def _answers(
     """Return the one update that answers a message: what ran in it, and every result in call order."""
     proposed = [call for call in found if isinstance(call, ToolCall)]
     changed = history.rewritten(message, proposed, outcomes)
-    results: list[ToolMessage] = [
+    answers = [
         history.answer(call, outcomes.get(call.key) if isinstance(call, ToolCall) else None, to=message)
         for call in found
     ]
+    results = history.in_call_order(answers, of=message)
     return {"messages": [*([changed] if changed is not None else []), *results], "refused": ""}

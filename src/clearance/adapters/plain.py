@@ -26,7 +26,8 @@ from clearance import turns
 from clearance.adapters.keyed import KeyedCall, Workspace, json_result
 from clearance.adapters.signature import Signature, read_signature
 from clearance.errors import CallFailedError, InvalidInputError, NotFoundError, ReviewPendingError
-from clearance.policy import Policy, Risk, Rule, check_policy
+from clearance.policy import Policy, Risk, Rule
+from clearance.policy_checks import check_policy
 from clearance.program import Program
 from clearance.results import Result
 from clearance.review import Review
@@ -158,7 +159,8 @@ _open: list[Workspace] = []
 _opening = threading.Lock()
 
 
-def _last_opened() -> Workspace:
+def last_opened() -> Workspace:
+    """Return the workspace that was opened last in this process; the default one when there is none."""
     with _opening:
         if not _open:
             # By name: what builds a workspace stands above this file. It is noted in `opened`.
@@ -191,7 +193,7 @@ class _Gated:
                 )
             return
         key = self._key(parse_arguments(text))
-        workspace = self.using if self.using is not None else _last_opened()
+        workspace = self.using if self.using is not None else last_opened()
         with self._raising(function) as invoke:
             yield self._keyed(workspace, key, key, text, invoke)
 

@@ -1,7 +1,8 @@
 """The embedded engine: a runner in the process, over the threads' own rows in SQLite.
 
-A wake is the commit itself: SQLite tells through `data_version` that another connection has committed, and
-the runner looks which threads want something. Threads of a process that died are freed by its slot's lock.
+A wake is the commit itself. In the process of the runner it starts the segment at once. Of other processes
+SQLite tells through `data_version` that they have committed, and the runner looks which threads want
+something. Threads of a process that died are freed by its slot's lock.
 """
 
 import logging
@@ -9,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +29,15 @@ SWEEP_EVERY = 0.5
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class _Working:
+    """What a working engine starts segments with."""
+
+    pool: ThreadPoolExecutor
+    advance: Advance
+    programs: Callable[[], tuple[str, ...]]
+
+
 class EmbeddedEngine:
     """Delivers wakes on SQLite, to up to `threads` segments at a time in this process."""
 
@@ -38,6 +49,7 @@ class EmbeddedEngine:
         self._lock = threading.Lock()
         self._busy: set[str] = set()
         self._ended = threading.Event()
+        self._working: _Working | None = None
 
     @cached_property
     def _slot(self) -> Slot:
@@ -50,35 +62,53 @@ class EmbeddedEngine:
         return self._slot.name
 
     def wake(self, tx: Connection, thread_id: str, *, program: str) -> None:
-        """Nothing to do: the commit of the row is the wake."""
+        """Start the segment at the commit, where this process works and has room for it.
+
+        Elsewhere the commit of the row is the wake.
+        """
+        if self._working is not None:
+            self._database.after(tx, lambda: self._woken(thread_id, program))
 
     def work(self, advance: Advance, *, programs: Callable[[], tuple[str, ...]]) -> None:
         """Advance threads until `stop`."""
         with self._database.write() as tx:
             runs.disown(tx, self._slot.name)
         with ThreadPoolExecutor(self._threads, thread_name_prefix="segment") as pool:
-            seen, swept = -1, 0.0
-            while not self._stopping.is_set():
-                try:
-                    if time.monotonic() - swept > SWEEP_EVERY:
-                        self._free_the_dead()
-                        swept, seen = time.monotonic(), -1
-                    version = self._database.data_version()
-                    if version != seen or self._ended.is_set():
-                        self._ended.clear()
-                        seen = version
-                        self._submit(pool, advance, programs())
-                except StoreError as error:
-                    log.warning("the embedded engine waits for the database: %s", error)
-                    self._stopping.wait(SWEEP_EVERY)
-                self._stopping.wait(LOOK_EVERY)
+            self._working = _Working(pool, advance, programs)
+            try:
+                self._keep_looking(self._working)
+            finally:
+                with self._lock:
+                    self._working = None
         self._slot.close()
 
     def stop(self) -> None:
         """Take no more threads."""
         self._stopping.set()
 
-    def _submit(self, pool: ThreadPoolExecutor, advance: Advance, programs: tuple[str, ...]) -> None:
+    def _keep_looking(self, working: _Working) -> None:
+        seen, swept = -1, 0.0
+        while not self._stopping.is_set():
+            try:
+                if time.monotonic() - swept > SWEEP_EVERY:
+                    self._free_the_dead()
+                    swept, seen = time.monotonic(), -1
+                version = self._database.data_version()
+                if version != seen or self._ended.is_set():
+                    self._ended.clear()
+                    seen = version
+                    self._start_due(working.programs())
+            except StoreError as error:
+                log.warning("the embedded engine waits for the database: %s", error)
+                self._stopping.wait(SWEEP_EVERY)
+            self._stopping.wait(LOOK_EVERY)
+
+    def _woken(self, thread_id: str, program: str) -> None:
+        working = self._working
+        if working is not None and program in working.programs():
+            self._start(thread_id)
+
+    def _start_due(self, programs: tuple[str, ...]) -> None:
         with self._lock:
             free = self._threads - len(self._busy)
         if free <= 0 or not programs:
@@ -87,13 +117,15 @@ class EmbeddedEngine:
             # As many more as are busy: those still want something until their segment has ended.
             due = runs.due_threads(tx, programs=programs, limit=self._threads + free)
         for thread_id in due:
-            with self._lock:
-                if len(self._busy) >= self._threads:
-                    return
-                if thread_id in self._busy:
-                    continue
+            self._start(thread_id)
+
+    def _start(self, thread_id: str) -> None:
+        """Start a segment unless the thread has one here, or there is no room: then a look comes after it."""
+        with self._lock:
+            room = len(self._busy) < self._threads and thread_id not in self._busy
+            if room and self._working is not None and not self._stopping.is_set():
                 self._busy.add(thread_id)
-            pool.submit(self._advance, advance, thread_id)
+                self._working.pool.submit(self._advance, self._working.advance, thread_id)
 
     def _advance(self, advance: Advance, thread_id: str) -> None:
         try:

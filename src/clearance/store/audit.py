@@ -7,12 +7,12 @@ number it has seen misses nothing, however many write at the same time.
 
 import itertools
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, exists, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, exists, insert, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from clearance.audit import AuditKind, Entry, Seal, Sign, make_entry, make_seal
@@ -36,6 +36,16 @@ FROM (
 ) AS batch
 WHERE entries.id = batch.id
 """
+
+
+# Made once: a worker asks this all the time.
+_STANDING = select(
+    notary.c.last_seq,
+    notary.c.last_seal,
+    seals.c.last_seq.label("sealed_to"),
+    seals.c.time.label("sealed_at"),
+    exists().where(entries.c.seq.is_(None), entries.c.time >= bindparam("since")).label("waiting"),
+).outerjoin_from(notary, seals, seals.c.number == notary.c.last_seal)
 
 
 @dataclass(frozen=True)
@@ -88,8 +98,9 @@ def read_after(
     limit: int,
     kinds: Collection[str] | None = None,
     subject: str | None = None,
+    where: Sequence[ColumnElement[bool]] = (),
 ) -> list[Entry]:
-    """Return the numbered entries after `seq`, in order, at most `limit`.
+    """Return the numbered entries after `seq`, in order, at most `limit`. `where`: more that they must be.
 
     A reader that filters and gets fewer than `limit` goes on from the `last_seq` that it read before, not
     from the last entry it got: else it looks at the same entries again each time.
@@ -99,7 +110,13 @@ def read_after(
         wanted = wanted.where(entries.c.kind.in_(kinds))
     if subject is not None:
         wanted = wanted.where(entries.c.subject == subject)
+    wanted = wanted.where(*where)
     return [_entry(row) for row in tx.execute(wanted)]
+
+
+def up_to(seq: int) -> ColumnElement[bool]:
+    """Return the condition for the entries up to a number, that one included."""
+    return entries.c.seq <= seq
 
 
 def last_seq(tx: Connection) -> int:
@@ -110,15 +127,7 @@ def last_seq(tx: Connection) -> int:
 
 def standing(tx: Connection, *, since: datetime | None = None) -> Standing:
     """Return how far the trail is. With `since`, entries older than that do not count as waiting."""
-    row = tx.execute(
-        select(
-            notary.c.last_seq,
-            notary.c.last_seal,
-            seals.c.last_seq.label("sealed_to"),
-            seals.c.time.label("sealed_at"),
-            exists().where(entries.c.seq.is_(None), entries.c.time >= (since or _EVER)).label("waiting"),
-        ).outerjoin_from(notary, seals, seals.c.number == notary.c.last_seal)
-    ).one_or_none()
+    row = tx.execute(_STANDING, {"since": since or _EVER}).one_or_none()
     if row is None:
         raise _notary_lost()
     return Standing(row.last_seq, row.last_seal, row.sealed_to or 0, row.sealed_at, bool(row.waiting))

@@ -1,16 +1,56 @@
 """The ledger: rows that say which call was started and how it ended, and the clearances it needs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, insert, or_, select, update
 
 from clearance.outcome import CallState
-from clearance.run import RunState
-from clearance.store.runs import insert_ignoring
+from clearance.run import AGENT, RunState
+from clearance.store.runs import insert_ignoring, insert_new
 from clearance.store.tables import artifacts, calls, clearances, late_answers, runs
+
+# Made once: see `store.runs`.
+_CALL = select(calls).where(calls.c.key == bindparam("call"))
+_CALLS = select(calls).where(calls.c.key.in_(bindparam("keys", expanding=True)))
+_OF_RUN = select(calls).where(calls.c.run_id == bindparam("run")).order_by(calls.c.key)
+_MOVE = (
+    update(calls)
+    .where(
+        calls.c.key == bindparam("call"),
+        calls.c.attempt == bindparam("try"),
+        calls.c.state.in_(bindparam("frm", expanding=True)),
+    )
+    .returning(calls.c.key)
+)
+_UNFINISHED = (
+    select(calls.c.key)
+    .join(runs, runs.c.id == calls.c.run_id)
+    .where(
+        runs.c.thread_id == bindparam("thread"),
+        calls.c.state.in_([CallState.STARTED.value, CallState.UNCERTAIN.value]),
+    )
+    .limit(1)
+)
+_CLEARANCE = (
+    clearances.c.id,
+    clearances.c.key,
+    clearances.c.review_id,
+    clearances.c.fingerprint,
+    clearances.c.attempt,
+)
+_USE = (
+    update(clearances)
+    .where(
+        clearances.c.key == bindparam("call"),
+        clearances.c.attempt == bindparam("try"),
+        clearances.c.fingerprint == bindparam("exact"),
+        clearances.c.status == "open",
+    )
+    .returning(*_CLEARANCE)
+)
 
 
 @dataclass(frozen=True)
@@ -46,14 +86,19 @@ class Clearance:
 
 def row(tx: Connection, key: str) -> LedgerRow | None:
     """Return a call's row."""
-    found = tx.execute(select(calls).where(calls.c.key == key)).mappings().first()
+    found = tx.execute(_CALL, {"call": key}).mappings().first()
     return None if found is None else _row(found)
+
+
+def rows(tx: Connection, keys: Collection[str]) -> dict[str, LedgerRow]:
+    """Return those of the calls that the ledger has, by their keys."""
+    found = tx.execute(_CALLS, {"keys": list(keys)}).mappings()
+    return {each["key"]: _row(each) for each in found}
 
 
 def of_run(tx: Connection, run_id: str) -> list[LedgerRow]:
     """Return the rows of a run's calls."""
-    query = select(calls).where(calls.c.run_id == run_id).order_by(calls.c.key)
-    return [_row(found) for found in tx.execute(query).mappings()]
+    return [_row(found) for found in tx.execute(_OF_RUN, {"run": run_id}).mappings()]
 
 
 def in_state(tx: Connection, *states: CallState, limit: int = 100, after: str = "") -> list[LedgerRow]:
@@ -65,8 +110,7 @@ def in_state(tx: Connection, *states: CallState, limit: int = 100, after: str = 
 def record(tx: Connection, entry: LedgerRow) -> bool:
     """Keep a call that is new to the ledger; False when it is there."""
     values = {**entry.__dict__, "state": entry.state.value}
-    done = tx.execute(insert_ignoring(tx, calls).values(**values).returning(calls.c.key)).first()
-    return done is not None
+    return insert_new(tx, calls.c.key, values)
 
 
 def move(
@@ -79,47 +123,19 @@ def move(
     values: Mapping[str, Any] | None = None,
 ) -> bool:
     """Move a call from one state to another; False when it is not in `frm` at this attempt."""
-    done = tx.execute(
-        update(calls)
-        .where(
-            calls.c.key == key,
-            calls.c.attempt == attempt,
-            calls.c.state.in_([state.value for state in frm]),
-        )
-        .values(state=to.value, **(values or {}))
-        .returning(calls.c.key)
-    ).first()
-    return done is not None
+    found = {"call": key, "try": attempt, "frm": [state.value for state in frm]}
+    return tx.execute(_MOVE, {**found, "state": to.value, **(values or {})}).first() is not None
 
 
 def mint(tx: Connection, clearance: Clearance, *, now: datetime) -> None:
     """Keep a new clearance. A second open one for the same call is an error of the database."""
-    tx.execute(
-        insert(clearances).values(
-            id=clearance.id,
-            key=clearance.key,
-            review_id=clearance.review_id,
-            fingerprint=clearance.fingerprint,
-            attempt=clearance.attempt,
-            status="open",
-            minted_at=now,
-        )
-    )
+    tx.execute(insert(clearances), {**clearance.__dict__, "status": "open", "minted_at": now})
 
 
 def use(tx: Connection, key: str, *, attempt: int, fingerprint: str, now: datetime) -> Clearance | None:
     """Use up the open clearance that fits exactly; None when there is none."""
-    found = tx.execute(
-        update(clearances)
-        .where(
-            clearances.c.key == key,
-            clearances.c.attempt == attempt,
-            clearances.c.fingerprint == fingerprint,
-            clearances.c.status == "open",
-        )
-        .values(status="used", used_at=now)
-        .returning(*_CLEARANCE)
-    ).mappings()
+    fitting = {"call": key, "try": attempt, "exact": fingerprint}
+    found = tx.execute(_USE, {**fitting, "status": "used", "used_at": now}).mappings()
     row = found.first()
     return None if row is None else Clearance(**row)
 
@@ -150,6 +166,11 @@ def open_second_attempts(tx: Connection, thread_id: str) -> list[str]:
     return list(tx.execute(query).scalars())
 
 
+def any_unfinished(tx: Connection, thread_id: str) -> bool:
+    """Whether a call of the thread was started and has no outcome that is known."""
+    return tx.execute(_UNFINISHED, {"thread": thread_id}).first() is not None
+
+
 def abandoned(tx: Connection, thread_id: str, *, fence: int | None, now: datetime) -> list[LedgerRow]:
     """Return calls of a thread that were started and lost, and that no turn comes back to.
 
@@ -169,6 +190,22 @@ def abandoned(tx: Connection, thread_id: str, *, fence: int | None, now: datetim
             or_(calls.c.attempt > 1, runs.c.ended_at.is_not(None)),
         )
         .order_by(calls.c.key)
+    )
+    return [_row(found) for found in tx.execute(query).mappings()]
+
+
+def overdue_elsewhere(tx: Connection, *, now: datetime, limit: int) -> list[LedgerRow]:
+    """Return calls that an agent elsewhere took, and whose outcome it has not told in time."""
+    query = (
+        select(calls)
+        .join(runs, runs.c.id == calls.c.run_id)
+        .where(
+            calls.c.state == CallState.STARTED.value,
+            calls.c.due_at <= now,
+            runs.c.program.startswith(AGENT, autoescape=True),
+        )
+        .order_by(calls.c.key)
+        .limit(limit)
     )
     return [_row(found) for found in tx.execute(query).mappings()]
 
@@ -211,15 +248,6 @@ def late_answers_for(tx: Connection, run: str, *, thread_id: str) -> dict[str, s
     query = select(late_answers.c.id, late_answers.c.text).where(late_answers.c.taken_by == run)
     found = tx.execute(query.order_by(late_answers.c.at, late_answers.c.id))
     return {row.id: row.text for row in found}
-
-
-_CLEARANCE = (
-    clearances.c.id,
-    clearances.c.key,
-    clearances.c.review_id,
-    clearances.c.fingerprint,
-    clearances.c.attempt,
-)
 
 
 def _row(found: RowMapping) -> LedgerRow:

@@ -3,9 +3,10 @@
 import os
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from clearance.errors import SettingsError, StoreError
 PATIENCE = 30.0
 """Seconds that a transaction waits for another one to release what it needs."""
 Result = TypeVar("Result")
+_AFTER = "clearance-after"
 _NETWORK_FILE_SYSTEMS = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "afs"})
 
 
@@ -38,12 +40,19 @@ class Database:
         self._clock = clock
         self._pid = os.getpid()
         self._watcher: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+        self._writing = threading.Lock()
+        self._patience = patience
+        self._listening: dict[str, list[threading.Event]] = {}
         if self.is_sqlite:
             _prepare_file(self.url)
             self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE", patience=patience)
             self._reader = _sqlite_engine(self.url, begin="BEGIN", patience=patience)
+            self._hasty_writer = _sqlite_engine(
+                self.url, begin="BEGIN IMMEDIATE", patience=patience, synchronous="NORMAL"
+            )
         else:
-            self._writer = _postgresql_engine(self.url, patience=patience)
+            self._writer = self._hasty_writer = _postgresql_engine(self.url, patience=patience)
             # The same connections; a review, its calls and its decisions are read as of one moment.
             self._reader = self._writer.execution_options(isolation_level="REPEATABLE READ")
 
@@ -53,12 +62,14 @@ class Database:
         return Path(self.url.database) if self.is_sqlite and self.url.database else None
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def write(self, *, hasty: bool = False) -> Iterator[Connection]:
         """One writing transaction: committed at the end, rolled back by any exception.
 
+        `hasty` is for what only living processes rely on, such as a claim: on SQLite it is not forced to the
+        disk, so a failure of the machine, which ends them all, may undo it until something else is committed.
         Raises `StoreError` when the database cannot be used; then nothing of it was kept.
         """
-        with self._transaction(self._writer) as tx:
+        with self._transaction(self._hasty_writer if hasty else self._writer, turn=self._turn) as tx:
             yield tx
 
     @contextmanager
@@ -76,12 +87,37 @@ class Database:
         instant: datetime = tx.execute(text("SELECT clock_timestamp()")).scalar_one()
         return instant.astimezone(UTC)
 
+    def after(self, tx: Connection, call: Callable[[], None]) -> None:
+        """Have something called once this transaction is committed, in the thread that commits it."""
+        tx.info.setdefault(_AFTER, []).append(call)
+
+    def announce(self, tx: Connection, run_id: str) -> None:
+        """Tell those threads of this process that listen for the run, once this transaction is committed."""
+        self.after(tx, lambda: self._tell(run_id))
+
+    @contextmanager
+    def listening(self, run_id: str) -> Iterator[threading.Event]:
+        """Within it, an event that each announcement of the run in this process sets."""
+        heard = threading.Event()
+        with self._lock:
+            self._listening.setdefault(run_id, []).append(heard)
+        try:
+            yield heard
+        finally:
+            with self._lock:
+                self._listening[run_id].remove(heard)
+                if not self._listening[run_id]:
+                    del self._listening[run_id]
+
     def data_version(self) -> int:
         """A number that changes when any other connection has committed (SQLite only); cheap to ask."""
-        if self._watcher is None:
-            self._watcher = sqlite3.connect(str(self.path), isolation_level=None, check_same_thread=False)
         try:
-            version: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
+            with self._lock:
+                if self._watcher is None:
+                    self._watcher = sqlite3.connect(
+                        str(self.path), isolation_level=None, check_same_thread=False
+                    )
+                version: int = self._watcher.execute("PRAGMA data_version").fetchone()[0]
         except sqlite3.Error as error:
             raise StoreError(f"The database cannot be used now: {error}") from error
         return version
@@ -101,17 +137,45 @@ class Database:
             self._watcher.close()
             self._watcher = None
         self._writer.dispose()
+        self._hasty_writer.dispose()
         self._reader.dispose()
 
+    def _tell(self, run_id: str) -> None:
+        with self._lock:
+            for heard in self._listening.get(run_id, ()):
+                heard.set()
+
     @contextmanager
-    def _transaction(self, engine: Engine) -> Iterator[Connection]:
+    def _turn(self) -> Iterator[None]:
+        """Have the threads of this process write one after the other, where only one of them can.
+
+        SQLite lets those that wait sleep and try again: among many, some come to it only after seconds.
+        """
+        if not self.is_sqlite:
+            yield
+            return
+        if not self._writing.acquire(timeout=self._patience):
+            raise StoreError("The database cannot be used now: others write to it for too long.")
+        try:
+            yield
+        finally:
+            self._writing.release()
+
+    @contextmanager
+    def _transaction(
+        self, engine: Engine, *, turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Iterator[Connection]:
         if os.getpid() != self._pid:
             raise SettingsError(
                 "This process was forked after the database was opened. Open it again in the child."
             )
+        after: list[Callable[[], None]] = []
         try:
-            with engine.begin() as tx:
+            with turn(), engine.begin() as tx:
+                tx.info[_AFTER] = after  # it belongs to the pooled connection, not to the transaction
                 yield tx
+            for call in after:
+                call()
         except (OperationalError, PoolTimeoutError) as error:
             raise StoreError(f"The database cannot be used now: {_reason(error)}") from error
         except SQLAlchemyError as error:
@@ -181,7 +245,7 @@ def _file_system(folder: Path) -> str:
     return kind
 
 
-def _sqlite_engine(url: URL, *, begin: str, patience: float) -> Engine:
+def _sqlite_engine(url: URL, *, begin: str, patience: float, synchronous: str = "FULL") -> Engine:
     engine = create_engine(
         url, hide_parameters=True, connect_args={"timeout": patience}, pool_size=20, max_overflow=80
     )
@@ -194,7 +258,7 @@ def _sqlite_engine(url: URL, *, begin: str, patience: float) -> Engine:
         for pragma in (
             f"busy_timeout = {int(patience * 1000)}",
             "journal_mode = WAL",
-            "synchronous = FULL",
+            f"synchronous = {synchronous}",
             "foreign_keys = ON",
         ):
             cursor.execute(f"PRAGMA {pragma}")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, RowMapping, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, or_, select, update
 
 from clearance.errors import ConflictError, NotFoundError
 from clearance.people import Person
@@ -27,6 +27,12 @@ class Key:
     revoked_at: datetime | None
 
 
+# Made once: every request needs it.
+_OPENED = select(keys).where(
+    keys.c.id == bindparam("key"), keys.c.digest == bindparam("shown"), keys.c.revoked_at.is_(None)
+)
+
+
 def add(tx: Connection, key: Key, *, digest: str) -> None:
     """Keep a new key; `ConflictError` when its name is taken."""
     values = {
@@ -42,19 +48,14 @@ def add(tx: Connection, key: Key, *, digest: str) -> None:
 
 def opened_by(tx: Connection, key_id: str, *, digest: str) -> tuple[Key, Person] | None:
     """Return the key with this digest and whose it is; None when it is unknown, revoked or another one."""
-    query = select(keys).where(keys.c.id == key_id, keys.c.digest == digest, keys.c.revoked_at.is_(None))
-    row = tx.execute(query).mappings().first()
+    row = tx.execute(_OPENED, {"key": key_id, "shown": digest}).mappings().first()
     return None if row is None else (_key(row), people.person(tx, row["person"]))
 
 
-def seen(tx: Connection, key: Key, *, now: datetime) -> None:
-    """Note that a key was used."""
-    tx.execute(update(keys).where(keys.c.id == key.id).values(used_at=now))
-
-
-def is_seen(key: Key, *, now: datetime) -> bool:
-    """Whether the use of a key was noted so lately that it need not be noted again."""
-    return key.used_at is not None and now - key.used_at < SEEN_EVERY
+def seen(tx: Connection, key_id: str, *, now: datetime) -> None:
+    """Note that a key was used, unless that was noted so lately that it need not be."""
+    late = or_(keys.c.used_at.is_(None), keys.c.used_at < now - SEEN_EVERY)
+    tx.execute(update(keys).where(keys.c.id == key_id, late).values(used_at=now))
 
 
 def named(tx: Connection, name: str) -> Key:

@@ -1,13 +1,18 @@
 """Rows of people, and the mode that says who may decide their own requests."""
 
+from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, bindparam, func, select, update
 
 from clearance.errors import NotFoundError
 from clearance.people import Kind, Mode, Person, Role
 from clearance.store.runs import insert_ignoring
 from clearance.store.tables import people
+
+# Made once: see `store.runs`.
+_BY_ID = select(people).where(people.c.id.in_(bindparam("ids", expanding=True)))
+_PERSONS = select(func.count()).select_from(people).where(people.c.kind == Kind.PERSON.value)
 
 
 def add(tx: Connection, person: Person, *, now: datetime) -> bool:
@@ -39,7 +44,6 @@ def person(tx: Connection, person_id: str) -> Person:
 
 def by_id(tx: Connection, ids: list[str]) -> dict[str, Person]:
     """Return those of the people who are known."""
-    query = select(people).where(people.c.id.in_(ids))
     return {
         row["id"]: Person(
             id=row["id"],
@@ -50,16 +54,26 @@ def by_id(tx: Connection, ids: list[str]) -> dict[str, Person]:
             behind=row["behind"],
             disabled=row["disabled"],
         )
-        for row in tx.execute(query).mappings()
+        for row in tx.execute(_BY_ID, {"ids": ids}).mappings()
     }
 
 
-def party(tx: Connection, requester: str) -> str:
-    """Return who stands behind a requester in the end: itself, or whom it acts for, also by way of others."""
+def persons(tx: Connection) -> list[Person]:
+    """Return everybody here but agents, by their ids."""
+    ids = tx.execute(select(people.c.id).where(people.c.kind == Kind.PERSON.value)).scalars().all()
+    found = by_id(tx, list(ids))
+    return [found[each] for each in sorted(found)]
+
+
+def party(tx: Connection, requester: str, *, known: Mapping[str, Person] | None = None) -> str:
+    """Return who stands behind a requester in the end: itself, or whom it acts for, also by way of others.
+
+    `known` are people whom this transaction has read before.
+    """
     passed: set[str] = set()
     while requester not in passed:
         passed.add(requester)
-        found = by_id(tx, [requester]).get(requester)
+        found = (known or {}).get(requester) or by_id(tx, [requester]).get(requester)
         if found is None or found.behind is None:
             break
         requester = found.behind
@@ -73,9 +87,7 @@ def disable(tx: Connection, person_id: str) -> None:
 
 def mode(tx: Connection) -> Mode:
     """Return `single-user` while at most one person is known, else `separate`."""
-    count = tx.execute(
-        select(func.count()).select_from(people).where(people.c.kind == Kind.PERSON.value)
-    ).scalar_one()
+    count = tx.execute(_PERSONS).scalar_one()
     return Mode.SINGLE_USER if count <= 1 else Mode.SEPARATE
 
 

@@ -4,39 +4,78 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, or_, select, update
 
 from clearance.errors import NotFoundError
 from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
 from clearance.review import Answer, Decision, Review, ReviewedCall, ReviewKind, ReviewStatus
-from clearance.store.runs import insert_ignoring
+from clearance.store.runs import BELOW, insert_new
 from clearance.store.tables import decisions, reviewed_calls, reviews, runs
 
 _RISKS = tuple(Risk)
 
+# Made once: see `store.runs`.
+_REVIEWS = select(reviews, runs.c.program).join(runs, runs.c.id == reviews.c.run_id)
+_REVIEW = _REVIEWS.where(reviews.c.id == bindparam("review"))
+_THREAD = select(reviews.c.thread_id).where(reviews.c.id == bindparam("review"))
+_PENDING = _REVIEWS.where(
+    reviews.c.thread_id == bindparam("thread"),
+    reviews.c.status == ReviewStatus.PENDING.value,
+    reviews.c.kind != ReviewKind.OUTCOME.value,
+)
+_OF_MESSAGE = _REVIEWS.where(
+    reviews.c.run_id == bindparam("run"),
+    reviews.c.message == bindparam("number"),
+    reviews.c.kind != ReviewKind.OUTCOME.value,
+).order_by(reviews.c.round)
+_OVERDUE = (
+    select(reviews.c.id, reviews.c.thread_id)
+    .where(reviews.c.status == ReviewStatus.PENDING.value, reviews.c.deadline <= bindparam("now"))
+    .order_by(reviews.c.deadline)
+    .limit(bindparam("most"))
+)
+_SAVE = (
+    update(reviews)
+    .where(
+        reviews.c.id == bindparam("review"),
+        reviews.c.status == bindparam("before_status"),
+        reviews.c.version == bindparam("before_version"),
+    )
+    .returning(reviews.c.id)
+)
+_SAVE_CALL = update(reviewed_calls).where(
+    reviewed_calls.c.review_id == bindparam("review"), reviewed_calls.c.key == bindparam("call")
+)
+_DECISIONS = (
+    select(decisions)
+    .where(decisions.c.review_id.in_(bindparam("ids", expanding=True)))
+    .order_by(decisions.c.at, decisions.c.id)
+)
+_CALLS = (
+    select(reviewed_calls)
+    .where(reviewed_calls.c.review_id.in_(bindparam("ids", expanding=True)))
+    .order_by(reviewed_calls.c.place)
+)
+
 
 def insert_review(tx: Connection, review: Review) -> bool:
     """Keep a new review with its calls; False when its id exists."""
-    row = tx.execute(
-        insert_ignoring(tx, reviews)
-        .values(
-            id=review.id,
-            run_id=review.run_id,
-            thread_id=review.thread_id,
-            kind=review.kind.value,
-            message=review.message,
-            round=review.round,
-            status=review.status.value,
-            version=review.version,
-            requester=review.requester,
-            asked_at=review.asked_at,
-            deadline=review.deadline,
-            risk=_RISKS.index(review.risk),
-            reason=review.reason,
-        )
-        .returning(reviews.c.id)
-    ).first()
-    if row is None:
+    values = {
+        "id": review.id,
+        "run_id": review.run_id,
+        "thread_id": review.thread_id,
+        "kind": review.kind.value,
+        "message": review.message,
+        "round": review.round,
+        "status": review.status.value,
+        "version": review.version,
+        "requester": review.requester,
+        "asked_at": review.asked_at,
+        "deadline": review.deadline,
+        "risk": _RISKS.index(review.risk),
+        "reason": review.reason,
+    }
+    if not insert_new(tx, reviews.c.id, values):
         return False
     tx.execute(
         insert(reviewed_calls),
@@ -50,85 +89,71 @@ def insert_review(tx: Connection, review: Review) -> bool:
 
 def save(tx: Connection, before: Review, after: Review) -> bool:
     """Store what became of a review; False when it is no longer as `before` (then nothing is stored)."""
-    row = tx.execute(
-        update(reviews)
-        .where(
-            reviews.c.id == before.id,
-            reviews.c.status == ReviewStatus.PENDING.value,
-            reviews.c.version == before.version,
-        )
-        .values(
-            status=after.status.value,
-            version=after.version,
-            deadline=after.deadline,
-            ended_at=after.ended_at,
-            risk=_RISKS.index(after.risk),
-            reason=after.reason,
-        )
-        .returning(reviews.c.id)
-    ).first()
-    if row is None:
+    found = {
+        "review": before.id,
+        "before_status": ReviewStatus.PENDING.value,
+        "before_version": before.version,
+    }
+    changed = {
+        "status": after.status.value,
+        "version": after.version,
+        "deadline": after.deadline,
+        "ended_at": after.ended_at,
+        "risk": _RISKS.index(after.risk),
+        "reason": after.reason,
+    }
+    if tx.execute(_SAVE, {**found, **changed}).first() is None:
         return False
     for old, new in zip(before.calls, after.calls, strict=True):
         if new != old:
-            tx.execute(
-                update(reviewed_calls)
-                .where(reviewed_calls.c.review_id == after.id, reviewed_calls.c.key == new.key)
-                .values(**_call_values(new))
-            )
+            tx.execute(_SAVE_CALL, {"review": after.id, "call": new.key, **_call_values(new)})
         for decision in new.decisions[len(old.decisions) :]:
-            tx.execute(insert(decisions).values(review_id=after.id, **_decision_values(decision)))
+            tx.execute(insert(decisions), {"review_id": after.id, **_decision_values(decision)})
     return True
 
 
 def mark_call(tx: Connection, review_id: str, key: str, *, state: Answer) -> None:
     """Change the state of one call of a review that is settled: it no longer counts, or ended otherwise."""
-    tx.execute(
-        update(reviewed_calls)
-        .where(reviewed_calls.c.review_id == review_id, reviewed_calls.c.key == key)
-        .values(state=state.value)
-    )
+    tx.execute(_SAVE_CALL, {"review": review_id, "call": key, "state": state.value})
 
 
 def review(tx: Connection, review_id: str) -> Review:
     """Return a review; `NotFoundError` when there is none."""
-    found = _load(tx, _reviews().where(reviews.c.id == review_id))
+    found = _load(tx, _REVIEW, review=review_id)
     if not found:
         raise NotFoundError(f"There is no review {review_id}.")
     return found[0]
 
 
+def by_id(tx: Connection, ids: Sequence[str]) -> list[Review]:
+    """Return those of the reviews that are there, in the order of their ids here."""
+    found = {each.id: each for each in _load(tx, _REVIEWS.where(reviews.c.id.in_(ids)))} if ids else {}
+    return [found[each] for each in ids if each in found]
+
+
+def thread_of(tx: Connection, review_id: str) -> str:
+    """Return the thread of a review; `NotFoundError` when there is none."""
+    thread_id: str | None = tx.execute(_THREAD, {"review": review_id}).scalar()
+    if thread_id is None:
+        raise NotFoundError(f"There is no review {review_id}.")
+    return thread_id
+
+
 def pending(tx: Connection, thread_id: str) -> Review | None:
     """Return the review that the thread waits for. Reviews of uncertain outcomes block nothing."""
-    found = _load(
-        tx,
-        _reviews().where(
-            reviews.c.thread_id == thread_id,
-            reviews.c.status == ReviewStatus.PENDING.value,
-            reviews.c.kind != ReviewKind.OUTCOME.value,
-        ),
-    )
+    found = _load(tx, _PENDING, thread=thread_id)
     return found[0] if found else None
 
 
 def of_message(tx: Connection, run_id: str, message: int) -> list[Review]:
     """Return every round that was asked about one AI message of a run, oldest first."""
-    return _load(
-        tx,
-        _reviews()
-        .where(
-            reviews.c.run_id == run_id,
-            reviews.c.message == message,
-            reviews.c.kind != ReviewKind.OUTCOME.value,
-        )
-        .order_by(reviews.c.round),
-    )
+    return _load(tx, _OF_MESSAGE, run=run_id, number=message)
 
 
 def of_call(tx: Connection, key: str, *, kind: ReviewKind | None = None) -> list[Review]:
     """Return every review that a call stands in, oldest first."""
     ids = select(reviewed_calls.c.review_id).where(reviewed_calls.c.key == key)
-    query = _reviews().where(reviews.c.id.in_(ids)).order_by(reviews.c.asked_at, reviews.c.round)
+    query = _REVIEWS.where(reviews.c.id.in_(ids)).order_by(reviews.c.asked_at, reviews.c.round)
     if kind is not None:
         query = query.where(reviews.c.kind == kind.value)
     return _load(tx, query)
@@ -136,15 +161,17 @@ def of_call(tx: Connection, key: str, *, kind: ReviewKind | None = None) -> list
 
 def of_thread(tx: Connection, thread_id: str, *, limit: int = 50) -> list[Review]:
     """Return the newest reviews of a thread, newest first."""
-    query = _reviews().where(reviews.c.thread_id == thread_id)
+    query = _REVIEWS.where(reviews.c.thread_id == thread_id)
     return _load(tx, query.order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit))
 
 
 def is_first(tx: Connection, found: Review) -> bool:
-    """Whether no other review of its thread was asked before this one."""
+    """Whether no other review of its thread, or of an agent inside it, was asked before this one."""
+    outermost = found.thread_id.partition(BELOW)[0]
+    inside = reviews.c.thread_id.startswith(outermost + BELOW, autoescape=True)
     earlier = (
         select(reviews.c.id)
-        .where(reviews.c.thread_id == found.thread_id, reviews.c.id != found.id)
+        .where(or_(reviews.c.thread_id == outermost, inside), reviews.c.id != found.id)
         .where(reviews.c.asked_at <= found.asked_at)
         .limit(1)
     )
@@ -155,8 +182,7 @@ def inbox(tx: Connection, *, limit: int = 50) -> list[Review]:
     """Return reviews that wait: the highest risk first, then the one asked first."""
     return _load(
         tx,
-        _reviews()
-        .where(reviews.c.status == ReviewStatus.PENDING.value)
+        _REVIEWS.where(reviews.c.status == ReviewStatus.PENDING.value)
         .order_by(reviews.c.risk.desc(), reviews.c.asked_at, reviews.c.id)
         .limit(limit),
     )
@@ -182,33 +208,19 @@ def ids_like(tx: Connection, text: str, *, limit: int) -> list[str]:
 
 def due(tx: Connection, *, now: datetime, limit: int) -> list[tuple[str, str]]:
     """Return (review, thread) of pending reviews whose deadline is over."""
-    query = (
-        select(reviews.c.id, reviews.c.thread_id)
-        .where(reviews.c.status == ReviewStatus.PENDING.value, reviews.c.deadline <= now)
-        .order_by(reviews.c.deadline)
-        .limit(limit)
-    )
-    return [(row.id, row.thread_id) for row in tx.execute(query)]
+    return [(row.id, row.thread_id) for row in tx.execute(_OVERDUE, {"now": now, "most": limit})]
 
 
-def _reviews() -> Select[tuple[Any, ...]]:
-    return select(reviews, runs.c.program).join(runs, runs.c.id == reviews.c.run_id)
-
-
-def _load(tx: Connection, query: Select[tuple[Any, ...]]) -> list[Review]:
-    rows = tx.execute(query).mappings().all()
+def _load(tx: Connection, query: Select[Any], **values: object) -> list[Review]:
+    rows = tx.execute(query, values).mappings().all()
     ids = [row["id"] for row in rows]
     if not ids:
         return []
     said: dict[tuple[str, str], list[Decision]] = {}
-    for item in tx.execute(
-        select(decisions).where(decisions.c.review_id.in_(ids)).order_by(decisions.c.at, decisions.c.id)
-    ).mappings():
+    for item in tx.execute(_DECISIONS, {"ids": ids}).mappings():
         said.setdefault((item["review_id"], item["key"]), []).append(_decision(item))
     called: dict[str, list[ReviewedCall]] = {}
-    for item in tx.execute(
-        select(reviewed_calls).where(reviewed_calls.c.review_id.in_(ids)).order_by(reviewed_calls.c.place)
-    ).mappings():
+    for item in tx.execute(_CALLS, {"ids": ids}).mappings():
         found = said.get((item["review_id"], item["key"]), [])
         called.setdefault(item["review_id"], []).append(_call(item, found))
     return [_review(row, called.get(row["id"], [])) for row in rows]
@@ -290,6 +302,8 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
         "reason": verdict.reason,
         "flags": dict(verdict.flags),
         "faults": list(verdict.faults),
+        "self_approval": verdict.self_approval,
+        "summaries": list(verdict.summaries),
     }
 
 
@@ -306,4 +320,6 @@ def verdict_from_json(value: dict[str, Any]) -> Verdict:
         reason=value["reason"],
         flags=value["flags"],
         faults=tuple(value["faults"]),
+        self_approval=value.get("self_approval"),
+        summaries=tuple(value.get("summaries", ())),
     )

@@ -1,11 +1,12 @@
 """Rows of threads and runs: starting, claiming, parking, ending."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select, update
+from sqlalchemy import Column, Connection, Executable, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from clearance.errors import FenceLostError, NotFoundError
@@ -13,6 +14,40 @@ from clearance.run import OPEN, Run, RunState
 from clearance.store.tables import reviews, runs, threads
 
 _OPEN_STATES = tuple(sorted(OPEN))
+
+BELOW = "|"
+"""Stands in the id of a thread between that of an agent and what says where inside it another one runs."""
+
+# Statements that a turn needs are made once: making one costs more than to run it.
+_THREAD = select(
+    threads.c.id,
+    threads.c.program,
+    threads.c.caller_driven,
+    threads.c.wanted,
+    threads.c.done,
+    threads.c.fence,
+    threads.c.owner,
+).where(threads.c.id == bindparam("thread"))
+_LOCKED_THREAD = _THREAD.with_for_update()
+_SET_THREAD = update(threads).where(threads.c.id == bindparam("thread"))
+_WANT = _SET_THREAD.values(wanted=threads.c.wanted + 1).returning(threads.c.program, threads.c.caller_driven)
+_CLAIM = _SET_THREAD.values(fence=threads.c.fence + 1)
+_DUE = (
+    select(threads.c.id)
+    .where(
+        threads.c.wanted > threads.c.done,
+        threads.c.program.in_(bindparam("programs", expanding=True)),
+        threads.c.owner.is_(None),
+        threads.c.caller_driven.is_(False),
+    )
+    .limit(bindparam("most"))
+)
+_OWNERS = select(threads.c.owner).where(threads.c.owner.is_not(None)).distinct()
+_RUN = select(runs).where(runs.c.id == bindparam("run"))
+_RUNS = select(runs).where(runs.c.id.in_(bindparam("ids", expanding=True)))
+_OPEN_RUN = select(runs).where(runs.c.thread_id == bindparam("thread"), runs.c.state.in_(_OPEN_STATES))
+_SET_OPEN_RUN = update(runs).where(runs.c.id == bindparam("run"), runs.c.state.in_(_OPEN_STATES))
+_END_RUN = _SET_OPEN_RUN.returning(runs.c.id)
 
 
 @dataclass(frozen=True)
@@ -30,13 +65,17 @@ class Thread:
 
 @dataclass(frozen=True)
 class Claim:
-    """The right of one segment to advance a thread, until a higher fence takes it over."""
+    """The right of one segment to advance a thread, until a higher fence takes it over.
+
+    `unfinished`: a call of the thread was started and has no outcome that is known.
+    """
 
     thread_id: str
     program: str
     fence: int
     wanted: int
     run: Run | None
+    unfinished: bool = False
 
 
 def insert_ignoring(tx: Connection, table: object) -> postgresql.Insert | sqlite.Insert:
@@ -48,27 +87,29 @@ def insert_ignoring(tx: Connection, table: object) -> postgresql.Insert | sqlite
     return make(table).on_conflict_do_nothing()  # type: ignore[arg-type]
 
 
+@cache
+def _insert_new(dialect: str, key: Column[Any]) -> Executable:
+    make = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    return make(key.table).on_conflict_do_nothing().returning(key)
+
+
+def insert_new(tx: Connection, key: Column[Any], values: Mapping[str, Any]) -> bool:
+    """Insert a row into the table of this key; False where something like it exists, which stays."""
+    return tx.execute(_insert_new(tx.dialect.name, key), values).first() is not None
+
+
 def ensure_thread(
     tx: Connection, thread_id: str, *, program: str, now: datetime, caller_driven: bool = False
 ) -> Thread:
     """Return the thread's row, locked until the transaction ends, made when there was none."""
-    tx.execute(
-        insert_ignoring(tx, threads).values(
-            id=thread_id,
-            program=program,
-            caller_driven=caller_driven,
-            wanted=0,
-            done=0,
-            fence=0,
-            created_at=now,
-        )
-    )
+    values = {"id": thread_id, "program": program, "caller_driven": caller_driven, "created_at": now}
+    insert_new(tx, threads.c.id, {**values, "wanted": 0, "done": 0, "fence": 0})
     return lock_thread(tx, thread_id)
 
 
 def lock_thread(tx: Connection, thread_id: str) -> Thread:
     """Return the thread's row, locked until the transaction ends: always the first lock that is taken."""
-    row = tx.execute(_threads().where(threads.c.id == thread_id).with_for_update()).mappings().first()
+    row = tx.execute(_LOCKED_THREAD, {"thread": thread_id}).mappings().first()
     if row is None:
         raise NotFoundError(f"There is no thread {thread_id}.")
     return Thread(**row)
@@ -76,7 +117,7 @@ def lock_thread(tx: Connection, thread_id: str) -> Thread:
 
 def thread(tx: Connection, thread_id: str) -> Thread | None:
     """Return the thread's row as it is now, not locked."""
-    row = tx.execute(_threads().where(threads.c.id == thread_id)).mappings().first()
+    row = tx.execute(_THREAD, {"thread": thread_id}).mappings().first()
     return None if row is None else Thread(**row)
 
 
@@ -88,37 +129,52 @@ def check_fence(found: Thread, fence: int | None) -> None:
 
 def insert_run(tx: Connection, run: Run) -> bool:
     """Keep a new run; False when it exists, or when its thread has another open one."""
-    row = tx.execute(
-        insert_ignoring(tx, runs)
-        .values(
-            id=run.id,
-            thread_id=run.thread_id,
-            program=run.program,
-            state=run.state.value,
-            requester=run.requester,
-            input=run.input,
-            created_at=run.created_at,
-        )
-        .returning(runs.c.id)
-    ).first()
-    return row is not None
+    values = {
+        "id": run.id,
+        "thread_id": run.thread_id,
+        "program": run.program,
+        "state": run.state.value,
+        "requester": run.requester,
+        "input": run.input,
+        "created_at": run.created_at,
+    }
+    return insert_new(tx, runs.c.id, values)
 
 
 def open_run(tx: Connection, thread_id: str) -> Run | None:
     """Return the thread's one open run."""
-    return _one(tx, select(runs).where(runs.c.thread_id == thread_id, runs.c.state.in_(_OPEN_STATES)))
+    return _one(tx, _OPEN_RUN, {"thread": thread_id})
+
+
+def open_below(tx: Connection, thread_id: str) -> list[str]:
+    """Return the open runs of agents inside the thread's calls; see `BELOW`."""
+    query = select(runs.c.id).where(
+        runs.c.thread_id.startswith(thread_id + BELOW, autoescape=True), runs.c.state.in_(_OPEN_STATES)
+    )
+    return list(tx.execute(query).scalars())
 
 
 def run(tx: Connection, run_id: str) -> Run:
     """Return a run; `NotFoundError` when there is none."""
-    found = _one(tx, select(runs).where(runs.c.id == run_id))
+    found = _one(tx, _RUN, {"run": run_id})
     if found is None:
         raise NotFoundError(f"There is no run {run_id}.")
     return found
 
 
+def by_id(tx: Connection, ids: Collection[str]) -> dict[str, Run]:
+    """Return those of the runs that are there, by their ids."""
+    found = tx.execute(_RUNS, {"ids": list(ids)}).mappings()
+    return {row["id"]: _run(row) for row in found}
+
+
 def list_runs(
-    tx: Connection, *, states: tuple[RunState, ...] = (), thread_id: str | None = None, limit: int = 50
+    tx: Connection,
+    *,
+    states: tuple[RunState, ...] = (),
+    thread_id: str | None = None,
+    program: str | None = None,
+    limit: int = 50,
 ) -> list[Run]:
     """Return the newest runs first."""
     query = select(runs).order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)
@@ -126,7 +182,24 @@ def list_runs(
         query = query.where(runs.c.state.in_([state.value for state in states]))
     if thread_id is not None:
         query = query.where(runs.c.thread_id == thread_id)
+    if program is not None:
+        query = query.where(runs.c.program == program)
     return [_run(row) for row in tx.execute(query).mappings()]
+
+
+def ids_like(tx: Connection, text: str, *, program: str, limit: int) -> list[str]:
+    """Return ids of a program's runs that begin with the text, the newest first."""
+    named = runs.c.id.startswith(text, autoescape=True)
+    query = select(runs.c.id).where(named, runs.c.program == program)
+    found = tx.execute(query.order_by(runs.c.created_at.desc(), runs.c.id).limit(limit)).scalars()
+    # LIKE takes capital and small letters for the same on SQLite.
+    return [each for each in found if each.startswith(text)]
+
+
+def requesters(tx: Connection, thread_id: str) -> list[str]:
+    """Return who asked for the runs of a thread."""
+    query = select(runs.c.requester).where(runs.c.thread_id == thread_id).distinct()
+    return list(tx.execute(query).scalars())
 
 
 def wanting(tx: Connection, *, states: tuple[RunState, ...]) -> list[tuple[Run, datetime]]:
@@ -154,9 +227,7 @@ def wanting(tx: Connection, *, states: tuple[RunState, ...]) -> list[tuple[Run, 
 
 def set_state(tx: Connection, run_id: str, state: RunState) -> None:
     """Move an open run to another open state."""
-    tx.execute(
-        update(runs).where(runs.c.id == run_id, runs.c.state.in_(_OPEN_STATES)).values(state=state.value)
-    )
+    tx.execute(_SET_OPEN_RUN, {"run": run_id, "state": state.value})
 
 
 def end_run(
@@ -169,18 +240,14 @@ def end_run(
     reason: str | None = None,
 ) -> bool:
     """End an open run; False when it had ended before."""
-    row = tx.execute(
-        update(runs)
-        .where(runs.c.id == run_id, runs.c.state.in_(_OPEN_STATES))
-        .values(state=state.value, ended_at=now, answer=answer, reason=reason)
-        .returning(runs.c.id)
-    ).first()
-    return row is not None
+    ended = {"state": state.value, "ended_at": now, "answer": answer, "reason": reason}
+    return tx.execute(_END_RUN, {"run": run_id, **ended}).first() is not None
 
 
-def want(tx: Connection, thread_id: str) -> None:
-    """Ask for one more segment of the thread."""
-    tx.execute(update(threads).where(threads.c.id == thread_id).values(wanted=threads.c.wanted + 1))
+def want(tx: Connection, thread_id: str) -> str | None:
+    """Ask for one more segment of the thread; return its program if workers advance it."""
+    found = tx.execute(_WANT, {"thread": thread_id}).first()
+    return None if found is None or found.caller_driven else str(found.program)
 
 
 def wants(tx: Connection, thread_id: str) -> bool:
@@ -197,9 +264,7 @@ def claim(tx: Connection, thread_id: str, *, owner: str | None) -> Claim | None:
     found = lock_thread(tx, thread_id)
     if found.wanted <= found.done or found.owner is not None:
         return None
-    tx.execute(
-        update(threads).where(threads.c.id == thread_id).values(fence=threads.c.fence + 1, owner=owner)
-    )
+    tx.execute(_CLAIM, {"thread": thread_id, "owner": owner})
     return Claim(
         thread_id=thread_id,
         program=found.program,
@@ -213,9 +278,7 @@ def release(tx: Connection, claimed: Claim) -> bool:
     """Note that everything wanted at the claim is done; True when more came meanwhile."""
     found = lock_thread(tx, claimed.thread_id)
     check_fence(found, claimed.fence)
-    tx.execute(
-        update(threads).where(threads.c.id == claimed.thread_id).values(done=claimed.wanted, owner=None)
-    )
+    tx.execute(_SET_THREAD, {"thread": claimed.thread_id, "done": claimed.wanted, "owner": None})
     return found.wanted > claimed.wanted
 
 
@@ -241,22 +304,12 @@ def shut_out(tx: Connection, thread_id: str, *, fence: int = 0) -> None:
 
 def due_threads(tx: Connection, *, programs: tuple[str, ...], limit: int) -> list[str]:
     """Return threads of these programs that want a segment and have no owner."""
-    query = (
-        select(threads.c.id)
-        .where(
-            threads.c.wanted > threads.c.done,
-            threads.c.program.in_(programs),
-            threads.c.owner.is_(None),
-            threads.c.caller_driven.is_(False),
-        )
-        .limit(limit)
-    )
-    return list(tx.execute(query).scalars())
+    return list(tx.execute(_DUE, {"programs": programs, "most": limit}).scalars())
 
 
 def owners(tx: Connection) -> list[str]:
     """Return the names that own threads now."""
-    return list(tx.execute(select(threads.c.owner).where(threads.c.owner.is_not(None)).distinct()).scalars())
+    return list(tx.execute(_OWNERS).scalars())
 
 
 def disown(tx: Connection, owner: str) -> None:
@@ -264,13 +317,8 @@ def disown(tx: Connection, owner: str) -> None:
     tx.execute(update(threads).where(threads.c.owner == owner).values(owner=None))
 
 
-def _threads() -> Select[tuple[str, str, bool, int, int, int, str | None]]:
-    c = threads.c
-    return select(c.id, c.program, c.caller_driven, c.wanted, c.done, c.fence, c.owner)
-
-
-def _one(tx: Connection, query: Select[tuple[object, ...]]) -> Run | None:
-    row = tx.execute(query).mappings().first()
+def _one(tx: Connection, query: Executable, values: Mapping[str, Any]) -> Run | None:
+    row = tx.execute(query, values).mappings().first()
     return None if row is None else _run(row)
 
 

@@ -244,6 +244,8 @@ policies = Table(
     Column("version", Text, nullable=False),
     Column("policy", Json, nullable=False),
     Column("active_since", Instant, nullable=False),
+    Column("source", Text, nullable=False, server_default="code"),
+    Column("text", Text),
 )
 
 people = Table(
@@ -363,4 +365,26 @@ Index(
     callbacks.c.due_at,
     sqlite_where=text("due_at IS NOT NULL"),
     postgresql_where=text("due_at IS NOT NULL"),
+)
+
+# What a pipeline found and made: immutable files of a run, and how far it has come.
+run_files = Table(
+    "run_files",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("media_type", Text, nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("size", BigInteger, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Column("at", Instant, nullable=False),
+)
+run_stages = Table(
+    "run_stages",
+    metadata,
+    Column("run_id", Text, ForeignKey("runs.id"), primary_key=True),
+    Column("n", Integer, primary_key=True),
+    Column("stage", Text, nullable=False),
+    Column("state", Json, nullable=False),
+    Column("at", Instant, nullable=False),
 )

@@ -13,7 +13,8 @@ from langgraph.graph.state import CompiledStateGraph
 import clearance
 from clearance.adapters.langchain_tools import read_tools
 from clearance.adapters.langgraph import AgentState, Reviewed, bind
-from clearance.policy import Policy, check_policy, requiring_approval
+from clearance.policy import Policy, requiring_approval
+from clearance.policy_checks import check_policy
 from clearance.program import Program
 from clearance.workspace import Clearance
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 OFFLINE = "offline"
+REQUEST_TIMEOUT = 120.0
+"""Seconds without a byte of an answer after which a request counts as lost; another try may follow."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,11 @@ def check_model(name: str, *, base_url: str | None = None) -> Provider | None:
 def _init(found: Provider, model: str, *, base_url: str | None) -> "BaseChatModel":
     from langchain.chat_models import init_chat_model
 
-    more: dict[str, Any] = {}
+    # The client tries once: `adapters.model_calls` is the one place that tries again.
+    more: dict[str, Any] = {"max_retries": 0, "timeout": REQUEST_TIMEOUT}
+    if found.langchain == "ollama":
+        # Its client never retries, and takes its options apart from the model's.
+        more = {"client_kwargs": {"timeout": REQUEST_TIMEOUT}}
     if base_url is not None:
         more["base_url"] = base_url
         if found.keys and not any(os.environ.get(key) for key in found.keys):

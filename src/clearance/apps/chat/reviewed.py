@@ -2,20 +2,26 @@
 
 import threading
 import time
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypedDict
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
-from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.types import INTERRUPT
 
 from clearance import turns
 from clearance.adapters import history
 from clearance.adapters.checkpoints import FencedSaver
 from clearance.adapters.langgraph import RunContext
+from clearance.adapters.speaking import Speaker
 from clearance.apps.chat.agent import Agent, parts_of
 from clearance.errors import NoPendingReviewError, RunFailedError, RunUnfinishedError
 from clearance.killpoints import at
 from clearance.ledger import new_id
+from clearance.outcome import Outcome
 from clearance.payload import build_review_request
 from clearance.program import Finished, Parked
 from clearance.review import Review
@@ -24,6 +30,7 @@ from clearance.store import policies, reviews, runs
 
 WAIT = 30.0
 POLL = 0.01
+POLL_BESIDE_A_WORKER = 0.05
 
 
 class Reply(TypedDict):
@@ -108,21 +115,31 @@ class ReviewedChat:
     def wait_for(self, run_id: str, *, wait: float = WAIT) -> Reply:
         """Return what a run answers, or the review that it waits for, as soon as it does."""
         until = time.monotonic() + wait
-        while True:
-            with self._clearance.database.read() as tx:
-                run = runs.run(tx, run_id)
-                review = reviews.pending(tx, run.thread_id) if run.state is RunState.WAITING else None
-            match run.state:
-                case RunState.DONE:
-                    self._shown.pop(run.thread_id, None)
-                    return Reply(thread_id=run.thread_id, answer=run.answer or "", pending_review=None)
-                case RunState.FAILED | RunState.CANCELLED:
-                    raise RunFailedError(run.id, run.reason or str(run.state))
-                case RunState.WAITING if review is not None:
-                    return Reply(thread_id=run.thread_id, answer=None, pending_review=self._payload(review))
-                case _ if time.monotonic() >= until:
-                    raise RunUnfinishedError(run.id)
-            time.sleep(POLL)
+        # Where a worker of this process advances the run it is announced; of others nothing is heard.
+        pause = POLL_BESIDE_A_WORKER if self._clearance.worker.alive else POLL
+        with self._clearance.database.listening(run_id) as heard:
+            while (reply := self._reply(run_id)) is None:
+                if time.monotonic() >= until:
+                    raise RunUnfinishedError(run_id)
+                heard.wait(pause)
+                heard.clear()
+        return reply
+
+    def _reply(self, run_id: str) -> Reply | None:
+        """Return what a run answers or waits for; None while it is worked on."""
+        with self._clearance.database.read() as tx:
+            run = runs.run(tx, run_id)
+            review = reviews.pending(tx, run.thread_id) if run.state is RunState.WAITING else None
+        match run.state:
+            case RunState.DONE:
+                self._shown.pop(run.thread_id, None)
+                return Reply(thread_id=run.thread_id, answer=run.answer or "", pending_review=None)
+            case RunState.FAILED | RunState.CANCELLED:
+                raise RunFailedError(run.id, run.reason or str(run.state))
+            case RunState.WAITING if review is not None:
+                return Reply(thread_id=run.thread_id, answer=None, pending_review=self._payload(review))
+            case _:
+                return None
 
     def messages(self, thread_id: str) -> list[BaseMessage]:
         """Return the thread's messages as they are kept."""
@@ -164,20 +181,36 @@ class ReviewedChat:
             saver.raise_fence(run.thread_id, fence)
         at("fence-raised")
         graph, config = self._graph(), self._config(run)
-        context = RunContext(run, fence)
-        state = graph.get_state(config)
-        values = state.values
-        found: list[BaseMessage] = values.get("messages", [])
-        if not any(message.id == history.input_id(run.id) for message in reversed(found)):
-            first = HumanMessage(run.input or "", id=history.input_id(run.id))
-            values = graph.invoke({"messages": [first]}, config, context=context, durability="sync")
-        elif state.tasks:
-            values = graph.invoke(None, config, context=context, durability="sync")
-        if "__interrupt__" in values:
-            return Parked()
-        if isinstance(saver, FencedSaver):
-            saver.delete_superseded(run.thread_id)
+        saved = saver.get_tuple(config)
+        first: Any = None
+        ended: dict[str, Outcome] = {}
+        if saved is None or not self._has_begun(run, saved, config):
+            message = HumanMessage(run.input or "", id=history.input_id(run.id))
+            first = {"messages": [message], "run": run.id}
+        elif run.state is not RunState.WAITING and (asked := _asked(saved)) is not None:
+            ended = self._reviewed.run_ahead(run, asked, fence=fence)
+        own = saver if isinstance(saver, FencedSaver) else None
+        with (
+            Speaker(self._clearance.database, run.id, attempt=fence) as speaker,
+            own.holding_back(run.thread_id) if own is not None else nullcontext(),
+        ):
+            store = partial(own.store, run.thread_id) if own is not None else _nothing
+            context = RunContext(run, fence, speaker, ended, store)
+            values = graph.invoke(first, config, context=context, durability="sync")
+            if "__interrupt__" in values:
+                return Parked()
+            if own is not None:
+                own.delete_superseded(run.thread_id)
         return Finished(_answer(values["messages"]))
+
+    def _has_begun(self, run: Run, saved: CheckpointTuple, config: Any) -> bool:
+        """Whether the message that the run begins with is in the thread's state."""
+        begun = saved.checkpoint["channel_values"].get("run")
+        if begun is not None:
+            return bool(begun == run.id)
+        # Its last run was begun by an earlier version, or by hand.
+        found = self._graph().get_state(config).values.get("messages", [])
+        return any(message.id == history.input_id(run.id) for message in reversed(found))
 
     def _config(self, run: Run) -> Any:
         # The limit on steps is counted in the state; LangGraph's own starts again at every resume.
@@ -185,6 +218,19 @@ class ReviewedChat:
 
 
 ReviewedChatUseCase = ReviewedChat
+
+
+def _asked(saved: CheckpointTuple) -> Mapping[str, Any] | None:
+    """Return the question that a thread's newest state waits for; None when it waits for none."""
+    for _, channel, value in saved.pending_writes or ():
+        if channel == INTERRUPT and value:
+            asked: Mapping[str, Any] = value[0].value
+            return asked
+    return None
+
+
+def _nothing() -> None:
+    """A saver of somebody else's stores everything at once."""
 
 
 def _answer(messages: list[BaseMessage]) -> str:

@@ -1,0 +1,285 @@
+"""Expressions: what a condition in CEL may say, found out by reading its text alone.
+
+A condition is asked about inside a transaction, and the interpreter can be interrupted neither by a clock nor
+by a signal. So what could take long, or nest too deep for it, is refused before it is ever evaluated: one
+loop at most inside another expression, patterns that are written out, and bounds on the text itself.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+VARIABLES = ("args", "tool", "run", "person")
+CHECKED = ("address", "domain", "path", "money")
+"""The functions of our own, which refuse what is ambiguous."""
+
+LOOPS = ("all", "exists", "exists_one")
+FUNCTIONS = frozenset(
+    [
+        *(*CHECKED, *LOOPS, "contains", "double", "duration", "endsWith", "has", "int", "matches"),
+        *("size", "startsWith", "string", "timestamp", "type"),
+    ]
+)
+MAX_TEXT = 1000
+MAX_NAME = 60
+MAX_NESTING = 16
+MAX_PATTERN = 200
+MAX_REPEATS = 64
+_OF_TEXT = frozenset(("contains", "endsWith", "matches", "startsWith"))
+_KEYWORDS = frozenset(("true", "false", "null", "in"))
+_TOKEN = re.compile(
+    r"""
+    (?P<space>\s+|//[^\n]*)
+    |(?P<string>[rRbB]{0,2}(?:'{3}(?:\\.|[^\\])*?'{3}|"{3}(?:\\.|[^\\])*?"{3}
+        |'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"))
+    |(?P<number>0[xX][0-9a-fA-F]+[uU]?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uU]?)
+    |(?P<name>[A-Za-z_]\w*)
+    |(?P<sign>&&|\|\||[=!<>]=|.)
+    """,
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+_REPEAT = re.compile(r"\{(\d+)(?:,(\d*))?\}")
+
+
+@dataclass(frozen=True)
+class Cel:
+    """A condition in CEL (Common Expression Language) over `args`, `tool`, `run` and `person`.
+
+    Its text is all there is to it: every process can evaluate it. What cannot be evaluated holds the call.
+    """
+
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The beginning of the text in one line, as the rule is called where it has no name."""
+        line = " ".join(self.text.split())
+        return line if len(line) <= MAX_NAME else line[: MAX_NAME - 1] + "…"
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a call comes from, as conditions see it: `run`, and `person`, who asked for it.
+
+    `run` has `id`, `thread` and `program`; `person` has `id`, `groups`, `role` and `kind`.
+    """
+
+    run: Mapping[str, Any]
+    person: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Something that is wrong with an expression, from this character on."""
+
+    offset: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An argument that is compared with a written value of this kind: text, number, bool or null."""
+
+    path: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What an expression says: which variables, which arguments (with their places), and what is wrong."""
+
+    names: frozenset[str]
+    arguments: tuple[tuple[str, int], ...]
+    comparisons: tuple[Comparison, ...]
+    patterns: tuple[tuple[str, int], ...]
+    loops: int
+    flaws: tuple[Flaw, ...]
+
+
+@dataclass(frozen=True)
+class _Token:
+    kind: str
+    text: str
+    offset: int
+
+
+@lru_cache(maxsize=512)
+def read(text: str) -> Reading:
+    """Return what an expression says. Never raises; what is no CEL at all is for its parser to find."""
+    if len(text) > MAX_TEXT:
+        flaw = Flaw(0, f"is longer than {MAX_TEXT} characters: make it several rules")
+        return Reading(frozenset(), (), (), (), 0, (flaw,))
+    tokens = [
+        _Token(str(found.lastgroup), found.group(), found.start())
+        for found in _TOKEN.finditer(text)
+        if found.lastgroup != "space"
+    ]
+    at = _Tokens(tokens)
+    bound = dict(_bound(at))
+    return Reading(
+        names=frozenset(token.text for _, token in at.free_names() if token.text in VARIABLES),
+        arguments=tuple(_arguments(at)),
+        comparisons=tuple(_comparisons(at)),
+        patterns=tuple(_patterns(at)),
+        loops=len(bound),
+        flaws=tuple(
+            sorted([*_too_deep(at), *_loops(at), *_matches(at), *_unknown(at, bound)], key=lambda f: f.offset)
+        ),
+    )
+
+
+class _Tokens:
+    """The tokens of an expression; beyond either end there are empty ones."""
+
+    def __init__(self, tokens: Sequence[_Token]) -> None:
+        self._tokens = tokens
+
+    def __getitem__(self, index: int) -> _Token:
+        return self._tokens[index] if 0 <= index < len(self._tokens) else _Token("end", "", 0)
+
+    def __iter__(self) -> Iterator[tuple[int, _Token]]:
+        return iter(enumerate(self._tokens))
+
+    def free_names(self) -> Iterator[tuple[int, _Token]]:
+        """Give the names that stand for a value by themselves: no fields, no functions, no keywords."""
+        for index, token in self:
+            alone = self[index - 1].text != "." and self[index + 1].text != "("
+            if token.kind == "name" and alone and token.text not in _KEYWORDS:
+                yield index, token
+
+    def calls(self, *names: str) -> Iterator[tuple[int, _Token]]:
+        """Give the places where one of these functions is called."""
+        for index, token in self:
+            if token.kind == "name" and self[index + 1].text == "(" and (not names or token.text in names):
+                yield index, token
+
+    def closing(self, opening: int) -> int:
+        """Return the place of the bracket that closes the one at `opening`."""
+        depth = 0
+        for index, token in self:
+            if index < opening or token.kind != "sign":
+                continue
+            depth += (token.text in "([{") - (token.text in ")]}")
+            if depth == 0:
+                return index
+        return len(self._tokens)
+
+    def path(self, index: int) -> tuple[tuple[str, ...], int]:
+        """Return the fields behind the name at `index`, and the place behind the last of them."""
+        fields: list[str] = []
+        after = index + 1
+        while True:
+            if self[after].text == "." and self[after + 1].kind == "name" and self[after + 2].text != "(":
+                fields.append(self[after + 1].text)
+                after += 2
+            elif self[after].text == "[" and (key := _plain(self[after + 1])) and self[after + 2].text == "]":
+                fields.append(key)
+                after += 3
+            else:
+                return tuple(fields), after
+
+
+def _too_deep(at: _Tokens) -> Iterator[Flaw]:
+    depth = 0
+    for _, token in at:
+        if token.kind == "sign":
+            depth += (token.text in "([{") - (token.text in ")]}")
+        if depth > MAX_NESTING:
+            yield Flaw(token.offset, f"is nested deeper than {MAX_NESTING} brackets")
+            return
+
+
+def _bound(at: _Tokens) -> Iterator[tuple[str, int]]:
+    """Give the names that loops bind, and where."""
+    for index, _ in at.calls(*LOOPS):
+        yield at[index + 2].text, at[index + 2].offset
+
+
+def _loops(at: _Tokens) -> Iterator[Flaw]:
+    inside_until = -1
+    for index, token in at.calls("map", "filter", *LOOPS):
+        if token.text not in LOOPS:
+            yield Flaw(token.offset, f"{token.text}() makes a list; ask with {', '.join(LOOPS)}")
+        elif index < inside_until:
+            yield Flaw(token.offset, "a loop inside a loop can take too long: make it two rules")
+        elif at[index + 2].text in VARIABLES:
+            yield Flaw(at[index + 2].offset, f"{at[index + 2].text} is taken: give the item another name")
+        inside_until = max(inside_until, at.closing(index + 1))
+
+
+def _matches(at: _Tokens) -> Iterator[Flaw]:
+    loops = [(index, at.closing(index + 1)) for index, _ in at.calls(*LOOPS)]
+    for index, token in at.calls("matches"):
+        given = at[index + 2]
+        if at[index - 1].text != "." or given.kind != "string" or at[index + 3].text != ")":
+            yield Flaw(token.offset, 'matches() takes one pattern that is written out: .matches("^a+$")')
+        elif any(first < index < last for first, last in loops):
+            yield Flaw(token.offset, "matches() inside a loop can take too long")
+        elif len(given.text) > MAX_PATTERN or _repeats(given.text) > MAX_REPEATS:
+            yield Flaw(given.offset, f"a pattern has at most {MAX_PATTERN} characters, {MAX_REPEATS} repeats")
+
+
+def _patterns(at: _Tokens) -> Iterator[tuple[str, int]]:
+    for index, _ in at.calls("matches"):
+        if at[index + 2].kind == "string":
+            yield at[index + 2].text, at[index + 2].offset
+
+
+def _repeats(pattern: str) -> int:
+    product = 1
+    for low, high in _REPEAT.findall(pattern):
+        # Long ones are cut before they are read as numbers; what remains is still too many.
+        product *= max(int(low[:6]), int((high or "0")[:6]), 1)
+    return product
+
+
+def _unknown(at: _Tokens, bound: Mapping[str, int]) -> Iterator[Flaw]:
+    for _, token in at.free_names():
+        if token.text not in VARIABLES and token.text not in bound:
+            yield Flaw(token.offset, f"{token.text} is not defined; there are {', '.join(VARIABLES)}")
+    for _, token in at.calls():
+        if token.text not in FUNCTIONS and token.text not in ("map", "filter"):
+            yield Flaw(token.offset, f"there is no function {token.text}()")
+
+
+def _arguments(at: _Tokens) -> Iterator[tuple[str, int]]:
+    for index, token in at.free_names():
+        if token.text == "args":
+            fields, _ = at.path(index)
+            if fields:
+                yield fields[0], at[index + 2].offset
+
+
+def _comparisons(at: _Tokens) -> Iterator[Comparison]:
+    """Give what stands directly beside a written value: `args.env != "prod"`, `args.env in ["prod"]`."""
+    for index, token in at.free_names():
+        if token.text != "args":
+            continue
+        fields, after = at.path(index)
+        if not fields:
+            continue
+        if at[after].text in ("==", "!=") and (kind := _kind(at, after + 1)):
+            yield Comparison(fields, kind)
+        if at[after].text == "in" and at[after + 1].text == "[" and (kind := _kind(at, after + 2)):
+            yield Comparison(fields, kind)
+        if at[after].text == "." and at[after + 1].text in _OF_TEXT:
+            yield Comparison(fields, "text")
+        if at[index - 1].text in ("==", "!=") and (kind := _kind(at, index - 2)):
+            yield Comparison(fields, kind)
+
+
+def _kind(at: _Tokens, index: int) -> str | None:
+    token = at[index + 1] if at[index].text == "-" else at[index]
+    if token.kind == "string":
+        return "text"
+    if token.kind == "number":
+        return "number"
+    return {"true": "bool", "false": "bool", "null": "null"}.get(token.text)
+
+
+def _plain(token: _Token) -> str | None:
+    """Return the text of a written text without escapes."""
+    found = re.fullmatch(r"""(['"])([^'"\\]*)\1""", token.text)
+    return found.group(2) if found else None

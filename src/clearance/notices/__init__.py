@@ -1,0 +1,1 @@
+"""Notices: telling others what happened, one file for each channel."""
