@@ -1,0 +1,205 @@
+"""What a run keeps: stages and files in the database, and the same as a folder for people to open.
+
+The database is what counts: the folder is written from it, is made again when it is lost, and is never read
+back. Only `meta.json` changes; every other file stays what it was.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from clearance.apps.research.hitl import HITLDecision, HITLGate, HITLRequest
+from clearance.apps.research.plan import Plan, read_plan
+from clearance.apps.research.state import PipelineState, Stage, state_of
+from clearance.errors import NotFoundError
+from clearance.killpoints import at
+from clearance.run import Run
+from clearance.store import run_files, runs
+from clearance.store.database import Database
+from clearance.store.run_files import RunFile
+
+META = "meta.json"
+
+
+@dataclass(frozen=True)
+class NewFile:
+    """A file to be kept."""
+
+    name: str
+    content: bytes | str
+    media_type: str = "application/json"
+
+
+class RunStore:
+    """The runs of one workspace. Writes of a segment carry its fence, and raise `FenceLostError`."""
+
+    def __init__(self, database: Database, home: Path) -> None:
+        self._database = database
+        # Steps run in folders of their own, and are told whole paths.
+        self._runs = home.absolute() / "runs"
+
+    def folder(self, run_id: str) -> Path:
+        """Return a run's folder, whether it is there or not."""
+        return self._runs / _plain(run_id)
+
+    def state(self, run_id: str) -> PipelineState | None:
+        """Return where a run is; None before its first stage."""
+        with self._database.read() as tx:
+            stage = run_files.last_stage(tx, run_id)
+        return None if stage is None else state_of(stage.state)
+
+    def reach(
+        self, state: PipelineState, stage: Stage, *, fence: int | None, **changes: Any
+    ) -> PipelineState:
+        """Note that a run has come to a stage, and return its state from then on."""
+        after = replace(state, stage=stage, **changes)
+        with self._database.write() as tx:
+            runs.check_fence(runs.lock_thread(tx, state.run_id), fence)
+            now = self._database.now(tx)
+            run_files.reach(tx, state.run_id, stage.value, state=after.document(), now=now)
+        return after
+
+    def put(
+        self,
+        run_id: str,
+        name: str,
+        content: bytes | str,
+        *,
+        media_type: str = "application/json",
+        fence: int | None = None,
+    ) -> RunFile:
+        """Keep a file of a run, and write it into the folder. The same again is the same."""
+        return self.put_all(run_id, [NewFile(name, content, media_type)], fence=fence)[0]
+
+    def put_all(self, run_id: str, files: Sequence[NewFile], *, fence: int | None) -> list[RunFile]:
+        """Keep several files of a run, all or none, and write them into the folder."""
+        with self._database.write() as tx:
+            if fence is not None:
+                runs.check_fence(runs.lock_thread(tx, run_id), fence)
+            now = self._database.now(tx)
+            kept = [
+                run_files.keep(
+                    tx, run_id, file.name, content=_bytes(file), media_type=file.media_type, now=now
+                )
+                for file in files
+            ]
+        if any(file.at == now for file in kept):
+            at("file-kept")
+        for file in files:
+            _write(self._path(run_id, file.name), _bytes(file))
+        return kept
+
+    def has(self, run_id: str, name: str) -> bool:
+        """Whether a run has a file of that name."""
+        with self._database.read() as tx:
+            return run_files.file_of(tx, run_id, name) is not None
+
+    def read(self, run_id: str, name: str) -> bytes:
+        """Return a file of a run as it was kept; `NotFoundError` when there is none of that name."""
+        with self._database.read() as tx:
+            content = run_files.content_of(tx, run_id, name)
+        if content is None:
+            raise NotFoundError(f"Run {run_id} has no file {name}.")
+        return content
+
+    def files(self, run_id: str) -> list[RunFile]:
+        """Return what is known of a run's files, by name."""
+        with self._database.read() as tx:
+            return run_files.files_of(tx, run_id)
+
+    def path(self, run_id: str, name: str) -> Path:
+        """Return where a file lies for another process to read; written anew where it was changed or lost."""
+        content = self.read(run_id, name)
+        path = self._path(run_id, name)
+        if not path.is_file() or path.read_bytes() != content:
+            _write(path, content)
+        return path
+
+    def plan(self, run_id: str, version: int) -> Plan:
+        """Return a version of a run's plan."""
+        return read_plan(self.read(run_id, plan_file(version)))
+
+    def set_hitl_pending(self, request: HITLRequest) -> None:
+        """Show in `meta.json` what waits at a gate."""
+        self.write_meta(request.run_id, hitl=request)
+
+    def record_hitl_decision(self, run_id: str, *, gate: HITLGate, decision: HITLDecision) -> None:
+        """Show in `meta.json` that nothing waits at a gate any more, and what was decided last."""
+        self.write_meta(run_id, last={"gate": gate.value, "decision": decision.value})
+
+    def write_meta(
+        self, run_id: str, *, hitl: HITLRequest | None = None, last: Mapping[str, str] | None = None
+    ) -> None:
+        """Write `meta.json` anew, whole, from what the database says."""
+        with self._database.read() as tx:
+            run = runs.run(tx, run_id)
+            stages = run_files.stages_of(tx, run_id)
+            files = run_files.files_of(tx, run_id)
+        state = state_of(stages[-1].state).document() if stages else {}
+        document = {
+            **state,
+            "run": _run_document(run),
+            "hitl": None if hitl is None else hitl.document(),
+            **({} if last is None else {"last_decision": dict(last)}),
+            "stages": [{"stage": each.stage, "at": each.at.isoformat()} for each in stages],
+            "files": [
+                {"name": each.name, "sha256": each.sha256, "size": each.size, "media_type": each.media_type}
+                for each in files
+            ],
+        }
+        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        _write(self.folder(run_id) / META, text.encode())
+
+    def rebuild(self, run_id: str) -> None:
+        """Make what is lost of a run's folder again."""
+        for file in self.files(run_id):
+            self.path(run_id, file.name)
+        if not (self.folder(run_id) / META).is_file():
+            self.write_meta(run_id)
+
+    def now(self) -> datetime:
+        """Return the time of the database's clock."""
+        with self._database.read() as tx:
+            return self._database.now(tx)
+
+    def _path(self, run_id: str, name: str) -> Path:
+        return self.folder(run_id).joinpath(*map(_plain, name.split("/")))
+
+
+def plan_file(version: int) -> str:
+    """Return the name of a plan's file."""
+    return f"plan.v{version}.json"
+
+
+def _run_document(run: Run) -> dict[str, Any]:
+    return {
+        "run_id": run.id,
+        "state": run.state.value,
+        "requester": run.requester,
+        "created_at": run.created_at.isoformat(),
+        "answer": run.answer,
+        "reason": run.reason,
+    }
+
+
+def _bytes(file: NewFile) -> bytes:
+    return file.content if isinstance(file.content, bytes) else file.content.encode()
+
+
+def _plain(part: str) -> str:
+    """Return a part of a path that stays where it is; ids and names of ours are made of such parts."""
+    if part in ("", ".", "..") or "/" in part or "\\" in part or "\0" in part:
+        raise NotFoundError(f"{part!r} is no name of a run or a file.")
+    return part
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file so that it is there whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_bytes(content)
+    part.replace(path)
