@@ -8,6 +8,8 @@ from pathlib import Path
 from fastapi.testclient import TestClient
 
 import clearance
+from clearance.apps.research.routes import routers_of
+from clearance.apps.research.setup import open_research
 from clearance.keyring import add_agent, add_key, new_credential
 from clearance.people import Person, Role
 from clearance.store import people
@@ -27,13 +29,13 @@ class Served:
 
     @classmethod
     @contextmanager
-    def open(cls, url: str, *, home: Path) -> Iterator["Served"]:
-        """Open the workspace and serve it in this process."""
-        with (
-            clearance.open(url, home=home, person=OWNER) as workspace,
-            TestClient(create_app(workspace), raise_server_exceptions=False) as http,
-        ):
-            yield cls(workspace, http)
+    def open(cls, url: str, *, home: Path, research: bool = False) -> Iterator["Served"]:
+        """Open the workspace and serve it in this process, perhaps with the routes of research runs."""
+        with clearance.open(url, home=home, person=OWNER) as workspace:
+            routers = routers_of(open_research(workspace)) if research else ()
+            app = create_app(workspace, routers=routers)
+            with TestClient(app, raise_server_exceptions=False) as http:
+                yield cls(workspace, http)
 
     def add(self, name: str, *, role: Role = Role.REVIEWER) -> str:
         """Let another person in, and return their name."""

@@ -1,17 +1,37 @@
 """The application: every route, behind the same checks, over one workspace."""
 
-from fastapi import FastAPI
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
-from clearance.web import health
+from fastapi import APIRouter, FastAPI
+
+from clearance.web import audit, calls, document, events, health, me, metrics, reviews, runs, threads, turns
 from clearance.web.bodies import BodyLimit
-from clearance.web.problems import Problem, add_problems
+from clearance.web.changes import Changes
+from clearance.web.problems import add_problems
 from clearance.workspace import Clearance
 
 API = "/api/v1"
 
+ROUTERS = (
+    me.router,
+    calls.router,
+    reviews.router,
+    threads.router,
+    threads.aliases,
+    turns.router,  # before `runs`: an id may hold slashes
+    runs.router,
+    audit.router,
+    events.router,
+    metrics.router,
+    health.router,
+)
 
-def create_app(workspace: Clearance) -> FastAPI:
+
+def create_app(workspace: Clearance, *, routers: Sequence[APIRouter] = ()) -> FastAPI:
     """Return the application for a workspace, which stays open as long as it serves.
+
+    `routers` are those of programs that have routes of their own.
 
     Runs are advanced by workers, in this process or in others; the application itself runs no tool.
     """
@@ -24,11 +44,26 @@ def create_app(workspace: Clearance) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url=f"{API}/openapi.json",
-        responses={code: {"model": Problem} for code in (401, 403, 404, 409, 413, 415, 422, 503)},
+        lifespan=_watching,
     )
     app.state.workspace = workspace
+    app.state.changes = Changes(workspace.database)
+    app.state.streams = events.Streams()
+    app.state.noted = {}
     add_problems(app)
     app.add_middleware(BodyLimit)
-    for router in (health.router,):
+    metrics.add_measuring(app)
+    for router in (*ROUTERS, *routers):
         app.include_router(router)
+    document.describe(app)
     return app
+
+
+@asynccontextmanager
+async def _watching(app: FastAPI) -> AsyncIterator[None]:
+    changes: Changes = app.state.changes
+    changes.start()
+    try:
+        yield
+    finally:
+        changes.stop()

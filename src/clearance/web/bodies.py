@@ -4,18 +4,23 @@ Numbers keep their kind: 48250.0 is not 48250, and integers have any size; argum
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from pydantic import StringConstraints
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clearance.errors import InvalidInputError
 from clearance.toolcall import parse_arguments
+from clearance.web.access import in_one_thread
 
 MAX_BODY = 1_500_000
 """Bytes that a request may have: the largest message (1 MiB), with what JSON's escapes may add to it."""
+
+Words = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+"""A text of people that every database keeps: one without null characters."""
 
 _TAKES_BODY = frozenset({"POST", "PUT", "PATCH"})
 
@@ -57,11 +62,16 @@ class StrictRequest(Request):
 class StrictRoute(APIRoute):
     """A route that takes JSON only, and reads it strictly."""
 
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        super().__init__(path, in_one_thread(endpoint), **options)
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, behind the checks."""
         handler = super().get_route_handler()
 
         async def checked(request: Request) -> Response:
+            if "\0" in request.url.path or b"%00" in request.scope["query_string"]:
+                raise InvalidInputError("An address holds no null characters.")
             strict = StrictRequest(request.scope, request.receive)
             if request.method in _TAKES_BODY and await strict.body():
                 kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

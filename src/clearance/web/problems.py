@@ -17,10 +17,12 @@ from clearance.errors import (
     InvalidInputError,
     ReviewConflictError,
     ReviewPendingError,
+    RunFailedError,
     ThreadBusyError,
     UnauthorizedError,
     error_code,
 )
+from clearance.review import Review
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -43,6 +45,12 @@ class Problem(BaseModel):
     detail: str = Field(description="What is wrong, and what to do.")
     code: str = Field(description="A word that stays the same; `docs/http.md` lists them.")
     errors: list[FieldProblem] = []
+
+
+def refusals(*codes: int) -> dict[int | str, dict[str, Any]]:
+    """Return how the OpenAPI document describes these refusals of a route."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {code: {"description": HTTPStatus(code).phrase, "content": content} for code in codes}
 
 
 def add_problems(app: FastAPI) -> None:
@@ -84,13 +92,28 @@ def _facts(error: ClearanceError) -> dict[str, Any]:
     match error:
         case ReviewPendingError():
             return {"review_id": error.review_id}
+        case RunFailedError():
+            return {"run_id": error.run_id}
         case ThreadBusyError():
             return {"thread_id": error.thread_id, "run_id": error.run_id}
         case ReviewConflictError():
             review = error.review
-            return {"review_id": review.id, "version": review.version, "review_status": review.status.value}
+            return {
+                "review_id": review.id,
+                "version": review.version,
+                "review_status": review.status.value,
+                "decided": _decided(review),
+            }
         case _:
             return {}
+
+
+def _decided(review: Review) -> list[dict[str, str]]:
+    return [
+        {"call": call.key, "by": item.by, "type": item.type.value, "at": item.at.isoformat()}
+        for call in review.calls
+        for item in call.decisions
+    ]
 
 
 def _response(
@@ -121,6 +144,11 @@ def _pointer(place: Sequence[int | str]) -> str:
 
 
 _WORDS = {
+    428: (
+        "version_required",
+        "Say which version of the review you saw: `version` in the body, or the header If-Match.",
+    ),
+    429: ("too_many_streams", "This person has as many streams open as they may. Close one of them first."),
     404: ("not_found", "There is nothing under this address."),
     413: ("too_large", "The body is too large."),
     415: ("wrong_type", "The body must be JSON: Content-Type: application/json."),
@@ -129,3 +157,5 @@ _WORDS = {
         "This address does not take that method; the header Allow says which.",
     ),
 }
+CODES = tuple((status, code) for status, (code, _) in _WORDS.items())
+"""The status and the code of every problem that is no error of the product's own tree."""
