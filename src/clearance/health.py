@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from clearance.outcome import CallState
 from clearance.review import ReviewKind, ReviewStatus
 from clearance.run import RunState
-from clearance.store import audit, calls, people, reviews, runs
+from clearance.store import audit, callbacks, calls, people, reviews, runs
 from clearance.store.database import Database
 
 SLOW = timedelta(minutes=1)
@@ -120,6 +120,15 @@ def _trail(tx: Connection, database: Database) -> Iterator[Finding]:
     yield Finding(Level.GOOD, f"the trail has {standing.last_seq} entries, sealed to {standing.sealed_to}")
 
 
+def _callbacks(tx: Connection, _: Database) -> Iterator[Finding]:
+    for callback in callbacks.given_up(tx, limit=SHOWN):
+        yield Finding(
+            Level.ATTENTION,
+            f"the webhook of {callback.run_id} did not arrive in {callback.tries} tries: {callback.error}",
+            "The call itself is untouched; its agent can ask how it stands.",
+        )
+
+
 def _people(tx: Connection, _: Database) -> Iterator[Finding]:
     yield Finding(Level.GOOD, f"people: {people.mode(tx)} mode")
 
@@ -140,5 +149,6 @@ _LOOKS: tuple[Callable[[Connection, Database], Iterator[Finding]], ...] = (
     _started,
     _reviews,
     _trail,
+    _callbacks,
     _people,
 )

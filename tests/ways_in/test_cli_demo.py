@@ -61,7 +61,7 @@ def test_the_commands_of_the_documentation_do_what_they_say(tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     # Without a terminal the call was held, and the inbox showed it; then it was approved, and ran once.
     assert "The call is held" in done.stdout
-    assert "1 review waits." in done.stdout
+    assert "2 reviews wait." in done.stdout
     assert "Approved: send_email (call 1)." in done.stdout
     (mail,) = _mails(tmp_path / "workspace")
     assert (mail["to"], mail["subject"]) == ("ana@example.org", "your lamp")
@@ -77,6 +77,7 @@ def test_a_demo_without_a_terminal_says_how_to_decide(home: Path) -> None:
     assert "Single-user workspace" in done.stderr
     newest = _json(home, "runs", "--state", "waiting", "--limit", "1")["runs"][0]
     assert re.search(rf"clearance .*approve {newest['run_id']}/1/1\n", done.stdout)
+    assert re.search(r"clearance .*pipeline show brca1-\w+\n", done.stdout)
     assert len(_mails(home)) == before
 
 
@@ -84,6 +85,7 @@ def test_a_demo_for_a_program_answers_in_json(home: Path) -> None:
     found = _json(home, "demo")
     assert found["model"] == "offline"
     assert "Typical for Jakarta" in found["answer"]
+    assert (found["research"]["gene_symbol"], found["research"]["stage"]) == ("BRCA1", "hitl_plan_pending")
     (call,) = found["pending_review"]["calls"]
     assert call["args"] == {"to": "ana@example.org", "subject": "your lamp", "body": "It ships today."}
 

@@ -15,7 +15,20 @@ import typer
 from clearance.cli.commands import Commands
 from clearance.cli.options import Options
 
-FILES = ("demo", "chat", "worker", "reading", "deciding", "audit", "backup", "doctor")
+FILES = (
+    "demo",
+    "chat",
+    "worker",
+    "reading",
+    "deciding",
+    "audit",
+    "backup",
+    "doctor",
+    "serve",
+    "keys",
+    "policy",
+    "pipeline",
+)
 
 
 def main() -> None:

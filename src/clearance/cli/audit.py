@@ -88,7 +88,9 @@ def verify(
         with opened(options) as c, working("Checking the trail"):
             report = _verify_workspace(c, key=key, expect_head=expect_head)
     if options.as_json:
-        print_json(_record(report))
+        from clearance.export import report_record
+
+        print_json(report_record(report))
     else:
         _draw(report, own_key=key is None and file is None)
     if not report.ok:
@@ -196,27 +198,3 @@ def _draw(report: "Report", *, own_key: bool) -> None:
 
 def _line_of(problem: "Problem | None") -> str:
     return f" (line {problem.line})" if problem is not None and problem.line is not None else ""
-
-
-def _record(report: "Report") -> dict[str, object]:
-    return {
-        "ok": report.ok,
-        "authenticated": report.authenticated,
-        "entries": report.entries,
-        "sealed_to": report.sealed_to,
-        "unsealed": report.unsealed,
-        "head": report.head,
-        "summary": report.summary,
-        "problems": [_problem(each) for each in report.problems],
-        "found": report.found,
-    }
-
-
-def _problem(problem: "Problem") -> dict[str, object]:
-    return {
-        "kind": str(problem.kind),
-        "message": problem.message,
-        "seq": problem.seq,
-        "seal": problem.seal,
-        "line": problem.line,
-    }

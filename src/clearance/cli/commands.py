@@ -11,8 +11,8 @@ from clearance.cli.failures import INTERRUPTED, told
 
 # What somebody meets first comes first; a command that is not named here comes last.
 ORDER = (
-    "demo", "chat", "worker", "inbox", "show", "approve", "edit", "reject", "respond", "decide", "runs",
-    "audit", "doctor", "backup", "restore",
+    "demo", "chat", "pipeline", "worker", "serve", "keys", "inbox", "show", "approve", "edit", "reject",
+    "respond", "decide", "runs", "policy", "audit", "doctor", "backup", "restore",
 )  # fmt: skip
 
 

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -20,7 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(ctx: typer.Context, *, as_json: Json = False) -> None:
-    """See a risky call held, and decide it.
+    """See a risky call held, and decide it; and a research run that waits with its plan.
 
     An example support agent runs on the offline model, which is no AI and needs no key. It works in the
     workspace folder. Without a terminal the call stays held.
@@ -31,25 +30,31 @@ def demo(ctx: typer.Context, *, as_json: Json = False) -> None:
         from clearance.apps.chat.demo import QUESTION, REQUEST, remember_demo
         from clearance.apps.chat.models import OFFLINE
         from clearance.assembly import new_id
+        from clearance.cli.demo_research import begin_research, research_record, show_research
         from clearance.cli.settling import know_policy
         from clearance.cli.waiting import working_for
 
         remember_demo(c)
         know_policy(c)
-        thread = f"demo-{new_id()[:6]}"
+        mark = new_id()[:6]
+        thread = f"demo-{mark}"
         if not options.as_json:
             _say_banner(c)
         with working_for(c, options, model=OFFLINE):
-            first = _turn(c, thread, QUESTION, options=options)
+            # First, so that it comes to its gate while somebody reads and decides.
+            begun = begin_research(c, mark=mark)
+            first = _turn(c, thread, QUESTION, run_id=f"weather-{mark}", options=options)
             if not options.as_json:
                 _say("get_weather only reads, so it ran at once, and nobody was asked.")
-            held = _turn(c, thread, REQUEST, options=options)
+            held = _turn(c, thread, REQUEST, run_id=f"mail-{mark}", options=options)
             if options.as_json:
-                _print(c, first, held)
-            elif by_hand:
+                _print(c, first, held, research=research_record(begun))
+                return
+            if by_hand:
                 _decide_here(c, held, options=options)
             else:
                 _leave(c, held, options=options)
+            show_research(begun, options=options)
 
 
 def _say_banner(c: "Clearance") -> None:
@@ -69,7 +74,7 @@ def _say_banner(c: "Clearance") -> None:
     say_mode(mode)
 
 
-def _turn(c: "Clearance", thread: str, text: str, *, options: Options) -> "Run":
+def _turn(c: "Clearance", thread: str, text: str, *, run_id: str, options: Options) -> "Run":
     """Send one line of the script, and show both sides of it."""
     from rich.text import Text
 
@@ -80,7 +85,7 @@ def _turn(c: "Clearance", thread: str, text: str, *, options: Options) -> "Run":
     if not options.as_json:
         console.print()
         line(console, text, lead=Text("you    ", "bold"))
-    run = send(c, thread, text)
+    run = send(c, thread, text, run_id=run_id)
     if run.answer is not None and not options.as_json:
         line(console, Text("agent:", "bold"))
         block(console, run.answer)
@@ -132,6 +137,7 @@ def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
 
 def _say_effect(c: "Clearance", key: str) -> None:
     """Say what really happened: the mail that lies in the outbox now, or that there is none."""
+    from clearance.cli.screen import near
     from clearance.store import calls
 
     with c.database.read() as tx:
@@ -141,7 +147,7 @@ def _say_effect(c: "Clearance", key: str) -> None:
         _say("No mail was written.")
         return
     file = c.home / place
-    _say(f"The mail is a real file now: {_near(file)}" if file.exists() else f"The mail went to {place}.")
+    _say(f"The mail is a real file now: {near(file)}" if file.exists() else f"The mail went to {place}.")
 
 
 def _handed_to(result: str | None) -> str | None:
@@ -177,14 +183,7 @@ def _say(text: str) -> None:
     line(out(), shown(text))
 
 
-def _near(file: Path) -> Path:
-    """Return the path as it is shortest from here."""
-    here = Path.cwd()
-    whole = file.absolute()
-    return whole.relative_to(here) if whole.is_relative_to(here) else whole
-
-
-def _print(c: "Clearance", first: "Run", held: "Run") -> None:
+def _print(c: "Clearance", first: "Run", held: "Run", *, research: dict[str, Any] | None) -> None:
     from clearance.cli.screen import print_json
     from clearance.cli.turn import waiting_review
     from clearance.reading import review_record, whole
@@ -199,5 +198,6 @@ def _print(c: "Clearance", first: "Run", held: "Run") -> None:
             "home": str(c.home),
             "answer": first.answer,
             "pending_review": record,
+            "research": research,
         }
     )

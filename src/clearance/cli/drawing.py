@@ -9,7 +9,7 @@ from clearance.cli.screen import block, heading, line, shown
 from clearance.cli.values import draw_arguments, draw_changes
 from clearance.deadline import is_over
 from clearance.policy import DecisionType, Risk
-from clearance.reading import Whole
+from clearance.reading import Whole, summary_of
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
 
 _SHAPES = {
@@ -63,6 +63,9 @@ def draw_call(console: Console, found: Whole, call: ReviewedCall) -> None:
     console.print()
     if len(found.review.calls) > 1:
         _row(console, "risk", risk_text(call.verdict.risk))
+    sentence = summary_of(call)
+    if sentence is not None:
+        _row(console, "in short", shown(sentence))
     description = found.descriptions.get(call.tool)
     if description:
         _row(console, "what it does", shown(" ".join(description.split())))

@@ -72,8 +72,8 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
     from clearance.cli.screen import working
 
     with working("Opening the workspace"):
-        from clearance.assembly import open_workspace
         from clearance import logs
+        from clearance.assembly import open_workspace
         from clearance.settings import Settings
 
         settings = Settings.read()

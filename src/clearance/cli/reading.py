@@ -83,9 +83,7 @@ def show(
             draw_review(out(), found)
         # Last, because it takes the longest: LangGraph is loaded for it.
         with working("Reading the conversation"):
-            from clearance.apps.chat.transcript import model_text
-
-            said = model_text(c, found.review)
+            said = c.transcripts.model_text(found.review)
     if options.as_json:
         print_json(review_record(found, model_text=said))
         return

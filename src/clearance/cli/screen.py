@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Timer
 
 from rich.console import Console
@@ -64,6 +65,13 @@ def heading(console: Console, text: Text | str) -> None:
     """Draw a heading, after an empty line."""
     console.print()
     console.print(Text(text, "bold") if isinstance(text, str) else text)
+
+
+def near(file: Path) -> Path:
+    """Return a path as it is shortest from here."""
+    here = Path.cwd()
+    whole = file.absolute()
+    return whole.relative_to(here) if whole.is_relative_to(here) else whole
 
 
 def notice(text: str) -> None:

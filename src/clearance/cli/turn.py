@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 LONGEST = 600.0
 
 
-def send(c: "Clearance", thread_id: str, text: str) -> Run:
+def send(c: "Clearance", thread_id: str, text: str, *, run_id: str | None = None) -> Run:
     """Send a message as the person who acts here, and return its run as soon as it ended or waits.
 
     Raises what starting a run raises, `RunFailedError`, and `RunUnfinishedError`.
@@ -20,7 +20,7 @@ def send(c: "Clearance", thread_id: str, text: str) -> Run:
     from clearance.apps.chat.demo import PROGRAM
     from clearance.assembly import new_id
 
-    run = turns.start(c.ledger, thread_id, text, run_id=new_id(), program=PROGRAM, by=c.person)
+    run = turns.start(c.ledger, thread_id, text, run_id=run_id or new_id(), program=PROGRAM, by=c.person)
     return follow(c, run.id)
 
 

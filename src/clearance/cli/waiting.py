@@ -50,7 +50,7 @@ def working_for(c: "Clearance", options: Options, *, model: str | None) -> Itera
         with working("Starting the worker"):
             ready = supervisor.wait_ready(_START)
         if not ready:
-            raise SettingsError(f"The worker does not start. It says why in {_log(c)}.")
+            raise SettingsError(f"The worker does not start. It says why in {log_of(c)}.")
         yield
     finally:
         with working("Ending the worker"):
@@ -68,7 +68,7 @@ def can_work(c: "Clearance", *, program: str) -> bool:
 def own_worker(c: "Clearance", options: Options, *, model: str | None) -> Supervisor:
     """Return a supervisor whose worker keeps quiet: its log is a file in the workspace."""
     quiet = replace(options, as_json=False)
-    return Supervisor(worker_command(quiet, model=model), log=_log(c))
+    return Supervisor(worker_command(quiet, model=model), log=log_of(c))
 
 
 def await_run(c: "Clearance", run_id: str, *, seconds: float) -> Run:
@@ -92,5 +92,6 @@ def await_run(c: "Clearance", run_id: str, *, seconds: float) -> Run:
         time.sleep(POLL)
 
 
-def _log(c: "Clearance") -> Path:
+def log_of(c: "Clearance") -> Path:
+    """Return the file that takes the log of a worker which keeps quiet."""
     return c.home / ".clearance" / "worker.log"

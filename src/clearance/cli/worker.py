@@ -5,19 +5,36 @@ import signal
 import sys
 import threading
 import time
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clearance.cli.options import Json, Options, is_there, opened, options_of
 from clearance.cli.supervisor import GRACE, Supervisor, tell
+from clearance.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from clearance.assembly import Clearance
+    from clearance.settings import Settings
+
+
+class Program(StrEnum):
+    """What a worker may advance."""
+
+    CHAT = "chat"
+    RESEARCH = "research"
+
 
 Model = Annotated[
     str | None,
     typer.Option(metavar="MODEL", help="The chat's model, such as openai:NAME or offline. [CLEARANCE_MODEL]"),
+]
+Only = Annotated[
+    Program | None,
+    typer.Option(
+        metavar="WHAT", help="chat, or research, which needs no model. [both, where research is installed]"
+    ),
 ]
 _LOOK_EVERY = 0.2
 
@@ -31,6 +48,7 @@ def worker(
     ctx: typer.Context,
     *,
     model: Model = None,
+    only: Only = None,
     grace: Annotated[
         float,
         typer.Option(min=0.0, metavar="SECONDS", help="How long it may finish what it does when ended."),
@@ -38,17 +56,17 @@ def worker(
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
-    """Work: advance the chat, expire reviews, seal the trail.
+    """Work: advance the chat and research runs, expire reviews, seal the trail.
 
     The work is done in a process of its own, which is started again when it dies. SIGTERM and Ctrl-C end
     both.
     """
     options = options_of(ctx, as_json=as_json)
     if child:
-        _work(options, model=model, grace=grace)
+        _work(options, model=model, only=only, grace=grace)
         return
-    report = _reporter(options)
-    supervisor = Supervisor(worker_command(options, model=model, grace=grace), report=report)
+    report = reporter(options)
+    supervisor = Supervisor(worker_command(options, model=model, only=only, grace=grace), report=report)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ending.set())
@@ -60,33 +78,31 @@ def worker(
     raise typer.Exit(supervisor.exit_code)
 
 
-def worker_command(options: Options, *, model: str | None, grace: float = GRACE) -> list[str]:
+def worker_command(
+    options: Options, *, model: str | None, only: Program | None = None, grace: float = GRACE
+) -> list[str]:
     """Return the command that starts the working process."""
-    named = [] if model is None else ["--model", model]
+    given = {"--model": model, "--only": only}
+    named = [word for name, value in given.items() if value is not None for word in (name, str(value))]
     # -P: what lies in the folder where somebody happens to be is not imported.
     program = [sys.executable, "-P", "-m", "clearance", *options.arguments()]
     return [*program, "worker", "--child", "--grace", f"{grace:g}", *named]
 
 
-def _work(options: Options, *, model: str | None, grace: float) -> None:
+def _work(options: Options, *, model: str | None, only: Program | None, grace: float) -> None:
     """Work until told to end, or until so many tools hang that a fresh process is better; then end it."""
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
     threading.Thread(target=_outlive_nobody, args=(stopping,), name="parent", daemon=True).start()
-    from clearance.apps.chat.models import check_model, named_model
     from clearance.settings import Settings
 
     settings = Settings.read()
-    # Before a workspace is made for nothing: where there is none, none remembers a model either.
-    if model or settings.model or not is_there(options):
-        check_model(named_model(model, settings.model), base_url=settings.model_base_url)
+    _check_programs(options, settings, model=model, only=only)
     with opened(options, make=True) as c:
-        from clearance.apps.chat.demo import open_agent
-        from clearance.apps.chat.reviewed import ReviewedChat
-
-        agent, name = open_agent(c, settings, model=model)
-        ReviewedChat(agent)
+        name = None if only is Program.RESEARCH else _open_chat(c, settings, model=model)
+        if only is not Program.CHAT:
+            _open_research(c, needed=only is Program.RESEARCH)
         c.worker.start()
         tell("ready", model=name, home=str(c.home))
         healthy = watch(c, stopping, most_hung=max(settings.segments // 2, 1))
@@ -96,6 +112,43 @@ def _work(options: Options, *, model: str | None, grace: float) -> None:
             print("The time is over; what still ran is looked after by the next worker.", file=sys.stderr)
             _end(healthy=healthy)
     _end(healthy=healthy)
+
+
+def check_only(model: str | None, only: Program | None) -> None:
+    """Refuse a model for a worker that talks to nobody."""
+    if only is Program.RESEARCH and model is not None:
+        raise InvalidInputError("--model is for the chat, and --only research leaves that out.")
+
+
+def _check_programs(
+    options: Options, settings: "Settings", *, model: str | None, only: Program | None
+) -> None:
+    """Refuse what could never work before a workspace is made for nothing."""
+    check_only(model, only)
+    if only is Program.RESEARCH:
+        return
+    # Where there is no workspace, none remembers a model either.
+    if model or settings.model or not is_there(options):
+        from clearance.apps.chat.models import check_model, named_model
+
+        check_model(named_model(model, settings.model), base_url=settings.model_base_url)
+
+
+def _open_chat(c: "Clearance", settings: "Settings", *, model: str | None) -> str:
+    from clearance.apps.chat.demo import open_agent
+    from clearance.apps.chat.reviewed import ReviewedChat
+
+    agent, name = open_agent(c, settings, model=model)
+    ReviewedChat(agent)
+    return name
+
+
+def _open_research(c: "Clearance", *, needed: bool) -> None:
+    """Have research runs advanced here, where what they need is installed."""
+    from clearance.apps.research.setup import is_installed, open_research
+
+    if needed or is_installed():
+        open_research(c)
 
 
 def _end(*, healthy: bool) -> None:
@@ -143,7 +196,8 @@ def _outlive_nobody(stopping: threading.Event) -> None:
     stopping.set()
 
 
-def _reporter(options: Options) -> Any:
+def reporter(options: Options) -> Any:
+    """Return what tells of events: as lines of JSON, or in a sentence each on standard error."""
     from clearance.cli.screen import err, line, print_json, shown
 
     def report(event: dict[str, Any]) -> None:
@@ -160,10 +214,11 @@ def _reporter(options: Options) -> Any:
 def _sentence(event: dict[str, Any]) -> str:
     match event["event"]:
         case "ready":
-            label = " (fixed rules, no AI)" if event["model"] == "offline" else ""
-            return f"The worker works for {event['home']}, model {event['model']}{label}. Ctrl-C ends it."
+            return f"The worker works for {event['home']}, {_doing(event['model'])}. Ctrl-C ends it."
+        case "serving":
+            return f"Serving {event['home']} at {event['url']}. Ctrl-C ends it."
         case "ended":
-            return "The worker has ended."
+            return "Ended."
         case "died":
             again = "" if event["final"] else " It is started again."
             return f"The worker ended by itself ({_code(event['code'])}).{again}"
@@ -171,6 +226,12 @@ def _sentence(event: dict[str, Any]) -> str:
             return f"{event['hung']} tools hang in the worker; a fresh one takes over."
         case _:
             return ""
+
+
+def _doing(model: str | None) -> str:
+    if model is None:
+        return "research runs only"
+    return f"model {model}{' (fixed rules, no AI)' if model == 'offline' else ''}"
 
 
 def _code(code: int) -> str:
