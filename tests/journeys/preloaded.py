@@ -12,19 +12,23 @@ for name in (
     "alembic.migration",
     "clearance.adapters.checkpoints_postgres",
     "clearance.adapters.checkpoints_sqlite",
+    "clearance.apps.research.report.pages",
     "clearance.engine.lookout",
     "clearance.engine.procrastinate",
     "clearance.settings",
     "clearance.store.migrations",
     "cryptography.hazmat.primitives.asymmetric.ed25519",
     "cryptography.hazmat.primitives.serialization",
+    "jinja2",
     "jsonschema",
     "langchain_core.messages.block_translators.langchain_v0",
     "langchain_core.tracers.run_collector",
     "langchain_core.tracers.stdout",
     "procrastinate.builtin_tasks",
     "sqlalchemy.dialects.postgresql.psycopg",
+    "tests.journeys.cases.site",
     "tests.journeys.program",
+    "tests.research.workers",
 ):
     importlib.import_module(name)
 

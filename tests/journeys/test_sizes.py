@@ -129,6 +129,7 @@ LOOKS: dict[str, Callable[[Copy, Connection], object]] = {
     "a claim": _claim,
     "second attempts": lambda copy, tx: calls.open_second_attempts(tx, copy.thread),
     "lost calls": lambda copy, tx: calls.abandoned(tx, copy.thread, fence=1, now=datetime.now(UTC)),
+    "unfinished calls": lambda copy, tx: calls.any_unfinished(tx, copy.thread),
     "calls of a run": lambda copy, tx: calls.of_run(tx, copy.run),
     "runs by state": lambda _, tx: runs.list_runs(tx, states=(RunState.QUEUED,)),
     "the trail": lambda _, tx: audit.standing(tx),
