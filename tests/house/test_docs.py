@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from clearance.settings import Settings
+from tests.house import python_reference
 from tests.house.sources import ROOT
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 # Their examples need surroundings, which tests of their own make.
-WITH_OWN_TEST = {"README.md", "docs/how-to/plain-function.md"}
+WITH_OWN_TEST = {"README.md", "docs/how-to/plain-function.md", "docs/models.md"}
 _NAMED = re.compile(r"`((?:tests|docs|src|examples|benchmarks)/[^`\s*]*)`")
 _LINKED = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 _TEST = re.compile(r"`(test_\w+)`")
@@ -78,3 +79,7 @@ def test_every_setting_is_documented() -> None:
     rows = [line for line in page.splitlines() if line.startswith("| `CLEARANCE_")]
     told = {name for row in rows for name in re.findall(r"`(CLEARANCE_\w+)`", row.split("|")[1])}
     assert told == {f"CLEARANCE_{name.upper()}" for name in Settings.model_fields}
+
+
+def test_the_reference_of_python_is_what_the_code_says() -> None:
+    assert python_reference.PAGE.read_text(encoding="utf-8") == python_reference.reference()
