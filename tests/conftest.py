@@ -23,11 +23,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the session's shared folder, or learn its place from the process that made it."""
+    config.addinivalue_line("markers", "sqlite_by_day: PostgreSQL has its turn with --nightly")
     worker = getattr(config, "workerinput", None)
     if worker is None:
         config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="clearance-tests-"))
     else:
         config.stash[_FOLDER] = Path(worker["clearance_folder"])
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave to the night what a module says it needs no second database for by day."""
+    if config.getoption("--nightly"):
+        return
+    marked = [item for item in items if item.get_closest_marker("sqlite_by_day")]
+    left = [item for item in marked if _is_second(item)]
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in left]
+
+
+def _is_second(item: pytest.Item) -> bool:
+    spec = getattr(item, "callspec", None)
+    return spec is not None and spec.params.get("database_kind") == "postgresql"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -5,15 +5,53 @@ nothing is kept for it. What a person does belongs to that person's request, and
 """
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from clearance.errors import SettingsError
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.trace import SpanContext
 
 NAME = "clearance"
+_PATIENCE_MS = 2000
+_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+def configure() -> None:
+    """Send spans where OpenTelemetry's own variables say, if they say so.
+
+    Raises `SettingsError` when they do and the extra `otel` is not installed.
+    """
+    if not any(os.environ.get(name) for name in _ENDPOINTS):
+        return
+    try:
+        from opentelemetry import trace
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.trace import TracerProvider
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    except ImportError:
+        raise SettingsError(
+            f"{_ENDPOINTS[0]} is set, and the SDK is not installed. Install it: pip install clearance[otel]"
+        ) from None
+    named = {} if os.environ.get("OTEL_SERVICE_NAME") else {"service.name": NAME}
+    provider = TracerProvider(resource=Resource.create(named))
+    # At the end of the process the provider sends what it still has.
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+
+
+def flush() -> None:
+    """Send what was recorded and not sent yet, before a process ends that does not end by itself."""
+    from opentelemetry import trace
+
+    send = getattr(trace.get_tracer_provider(), "force_flush", None)
+    if send is not None:
+        send(_PATIENCE_MS)
 
 
 @contextmanager

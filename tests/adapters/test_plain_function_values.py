@@ -13,6 +13,8 @@ from clearance.store import runs
 from clearance.workspace import Clearance
 from tests.adapters.decided import decide, pending
 
+pytestmark = pytest.mark.sqlite_by_day
+
 
 @pytest.mark.parametrize(
     ("given", "kept"),

@@ -13,6 +13,7 @@ from clearance.review import Review, ReviewKind, ReviewStatus
 from clearance.run import Run, RunState
 from clearance.store import calls, reviews, runs
 from clearance.store.calls import LedgerRow
+from clearance.store.database import retrying
 from tests.journeys.processes import until
 from tests.journeys.program import PERSON, Stage, agent_of
 
@@ -144,4 +145,5 @@ class Front:
 
     def messages(self, thread_id: str) -> list[BaseMessage]:
         """Return what the thread keeps."""
-        return self.chat.messages(thread_id)
+        # Its connection is cut where the server was restarted; it is a new one then.
+        return retrying(lambda: self.chat.messages(thread_id))

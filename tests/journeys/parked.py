@@ -1,5 +1,6 @@
 """Stored rows: how many bytes a workspace holds, and many parked runs made from the rows of one."""
 
+import json
 import os
 import subprocess
 import threading
@@ -136,10 +137,14 @@ def _copy_rows(
 def _names(value: Any, originals: Sequence[str]) -> bool:
     if isinstance(value, bytes):
         return any(name.encode() in value for name in originals)
+    if isinstance(value, dict | list):
+        return _names(json.dumps(value), originals)
     return isinstance(value, str) and any(name in value for name in originals)
 
 
 def _renamed(value: Any, names: Mapping[str, str]) -> Any:
+    if isinstance(value, dict | list):
+        return json.loads(_renamed(json.dumps(value), names))
     for name, other in names.items():
         if isinstance(value, str):
             value = value.replace(name, other)

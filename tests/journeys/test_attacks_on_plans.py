@@ -19,6 +19,8 @@ from clearance.store import policies
 from clearance.store.tables import clearances
 from tests.research.pipelines import PATIENCE, Lab
 
+pytestmark = pytest.mark.sqlite_by_day
+
 REACHES_FURTHER = "clearance.apps.research.plan_calls.REACHES_FURTHER"
 
 

@@ -28,6 +28,8 @@ from tests.web.asked import ask
 from tests.web.live import serving
 from tests.web.served import Served
 
+pytestmark = pytest.mark.sqlite_by_day
+
 AGENT = "mailer"
 EVIL = "(a+)+$"
 

@@ -1,9 +1,15 @@
 """What an operator sees: one trace for a run, the decision linked to it, and a log without what was said."""
 
+import gzip
 import io
 import json
 import logging
+import os
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +26,8 @@ from clearance.apps.chat import ReviewedChat, create_reviewed_agent
 from clearance.tracing import run_context
 from clearance.workspace import Clearance
 from tests.scripted import ScriptedModel, calls
+
+pytestmark = pytest.mark.sqlite_by_day
 
 SECRET = "iban-DE02-7711"
 
@@ -143,3 +151,37 @@ def test_an_exception_is_logged_by_its_sort_and_places_alone(written: io.StringI
     assert SECRET not in text
     if text.startswith("{"):
         assert json.loads(text)["event"] == "thread t1: the segment failed"
+
+
+_SENDS = """
+from clearance import tracing
+tracing.configure()
+with tracing.in_run("clearance.segment", "run-1"):
+    pass
+"""
+
+
+def test_spans_go_to_the_collector_that_the_environment_names() -> None:
+    got: list[str] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            content = gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body
+            got.append(f"{self.path} {content!r}")
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        environment = {**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": address}
+        subprocess.run([sys.executable, "-c", _SENDS], env=environment, check=True, timeout=60)
+        server.shutdown()
+    [sent] = got
+    assert sent.startswith("/v1/traces ")
+    assert "clearance.segment" in sent

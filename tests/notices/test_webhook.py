@@ -19,6 +19,8 @@ from clearance.store.database import Database
 from clearance.workspace import Clearance
 from tests.notices.conftest import Heard
 
+pytestmark = pytest.mark.sqlite_by_day
+
 AGENT = Person("ann", "ann")
 LOOPBACK = Allowed.read("127.0.0.0/8")
 

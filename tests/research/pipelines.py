@@ -62,9 +62,15 @@ class Lab:
         by: str = "ann",
     ) -> PipelineState:
         """Decide on the plan that waits, and return where the run stops next."""
-        sha256 = self.waiting(run_id).plan.sha256
+        waiting = self.waiting(run_id)
         self.research.decide(
-            run_id, HITLDecision(decision), by=by, message=message, changes=changes, plan_sha256=sha256
+            run_id,
+            HITLDecision(decision),
+            by=by,
+            message=message,
+            changes=changes,
+            plan_sha256=waiting.plan.sha256,
+            review_id=waiting.review.id,
         )
         return self.research.wait_for(run_id, wait=PATIENCE)
 

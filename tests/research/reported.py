@@ -122,6 +122,7 @@ class Reported:
             message=message,
             changes=changes,
             plan_sha256=waiting.plan.sha256,
+            review_id=waiting.review.id,
         )
         return self.research.wait_for(RUN, wait=PATIENCE)
 

@@ -18,6 +18,8 @@ from clearance.run import RunState
 from clearance.store import people, policies, reviews
 from tests.research.pipelines import PATIENCE, Lab
 
+pytestmark = pytest.mark.sqlite_by_day
+
 
 @pytest.fixture
 def lab(migrated_database_url: str, tmp_path: Path) -> Iterator[Lab]:

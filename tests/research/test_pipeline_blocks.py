@@ -14,11 +14,14 @@ from clearance.apps.research.hitl import HITLDecision, HITLGate
 from clearance.apps.research.methods import cards
 from clearance.apps.research.plan_calls import PROGRAM
 from clearance.apps.research.state import Stage
+from clearance.errors import ReviewConflictError
 from clearance.policy import Policy, Rule
 from clearance.review import ReviewStatus
 from clearance.store import people, policies
 from clearance.store.tables import run_files
 from tests.research.pipelines import PATIENCE, Lab
+
+pytestmark = pytest.mark.sqlite_by_day
 
 
 @pytest.fixture
@@ -176,3 +179,18 @@ def test_a_step_that_reaches_further_waits_at_the_second_gate_and_may_be_rejecte
     assert lab.decide("reject", message="not from here").stage is Stage.HITL_REJECTED
     assert lab.executed() == []
     assert {row.state.value for row in lab.ledger()} == {"rejected"}
+
+
+def test_a_late_repetition_of_the_first_answer_is_none_at_the_second_gate(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clearance.apps.research.plan_calls.REACHES_FURTHER", frozenset({"compute"}))
+    lab.start()
+    seen = lab.waiting()
+    assert lab.decide("approve").stage is Stage.HITL_EXECUTE_PENDING
+    for named in (None, seen.review.id):
+        with pytest.raises(ReviewConflictError, match="name that review"):
+            lab.research.decide(
+                "run1", HITLDecision.APPROVE, by="ann", plan_sha256=seen.plan.sha256, review_id=named
+            )
+    assert lab.executed() == []

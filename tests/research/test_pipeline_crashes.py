@@ -23,6 +23,8 @@ from tests.journeys.processes import PATIENCE, go_on, kill, server, stop, until,
 from tests.research.pipelines import Lab
 from tests.research.workers import REQUEST, Workers
 
+pytestmark = pytest.mark.sqlite_by_day
+
 RUN = "run1"
 STAGES = [
     "started", "sequence", "literature", "method_kb", "planner", "hitl_plan_pending", "hitl_plan_approved",

@@ -9,6 +9,8 @@ from clearance.export import verify_export
 from tests.web.asked import ask, decide
 from tests.web.served import OWNER, Served
 
+pytestmark = pytest.mark.sqlite_by_day
+
 
 def _numbered(served: Served) -> None:
     served.workspace.worker.notary.seal_now()  # type: ignore[union-attr]  # this workspace has one

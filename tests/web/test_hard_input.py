@@ -14,6 +14,8 @@ from tests.databases import KINDS, Databases
 from tests.web.asked import ask
 from tests.web.served import Served
 
+pytestmark = pytest.mark.sqlite_by_day
+
 JSON = "application/json"
 GOOD = b'{"decisions":[{"type":"approve"}],"version":1}'
 DEEP = 100_000

@@ -14,6 +14,8 @@ from tests.house.sources import ROOT
 from tests.web.live import serving
 from tests.web.served import Served
 
+pytestmark = pytest.mark.sqlite_by_day
+
 GUIDE = (ROOT / "docs" / "how-to" / "http-agent.md").read_text(encoding="utf-8")
 STEPS = re.findall(r"^```http\n(\w+) (\S+)\n(.*?)```\n\n```json\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE)
 EXAMPLE = ROOT / "examples" / "http_agent.py"

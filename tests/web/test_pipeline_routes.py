@@ -14,6 +14,8 @@ from tests.web.researching import API, BRCA1, start, wait
 from tests.web.served import OWNER, Served
 from tests.web.talking import Frame, frames
 
+pytestmark = pytest.mark.sqlite_by_day
+
 STREAM = {"Accept": "text/event-stream"}
 
 

@@ -10,6 +10,8 @@ from clearance.web.records import RunRecord
 from tests.web.asked import ask, decide
 from tests.web.served import OWNER, Served
 
+pytestmark = pytest.mark.sqlite_by_day
+
 
 def _listed(served: Served, by: str = OWNER, **query: Any) -> list[str]:
     found: list[str] = []

@@ -32,6 +32,8 @@ from tests.web.talking import (
     until,
 )
 
+pytestmark = pytest.mark.sqlite_by_day
+
 ROOT = Path(__file__).parents[2]
 STREAM = {"Accept": "text/event-stream"}
 MESSAGES = "/api/v1/threads/t1/messages"

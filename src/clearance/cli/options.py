@@ -72,7 +72,7 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
     from clearance.cli.screen import working
 
     with working("Opening the workspace"):
-        from clearance import logs
+        from clearance import logs, tracing
         from clearance.assembly import open_workspace
         from clearance.settings import Settings
 
@@ -81,6 +81,7 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
         if not make and not is_there(options):
             raise _nothing_there(options)
         logs.configure(level=settings.log_level, form=settings.log_format)
+        tracing.configure()
         found = open_workspace(url, home=options.home, person=options.person, worker=False)
     try:
         yield found

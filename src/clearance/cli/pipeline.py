@@ -23,6 +23,10 @@ Sha256 = Annotated[
     str | None,
     typer.Option("--plan", metavar="HASH", help="The plan that you saw; needed once there are two."),
 ]
+ReviewName = Annotated[
+    str | None,
+    typer.Option("--review", metavar="ID", help="The question that you answer; needed at S5_execute."),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -148,6 +152,7 @@ def resume(
         typer.Option(metavar="METHOD=JSON", help="Revise: with these parameters; repeatable."),
     ] = None,
     plan: Sha256 = None,
+    review: ReviewName = None,
     wait: Wait = WAIT,
     as_json: Json = False,
 ) -> None:
@@ -166,7 +171,7 @@ def resume(
         if edited is not None:
             research.edit(run_id, edited, by=c.person, plan_sha256=plan, wait=wait)
         elif given:
-            _decide(c, research, run_id, given[0], message=message, changes=changes, plan=plan)
+            _decide(c, research, run_id, given[0], said=(message, changes), seen=(plan, review))
         elif research.waiting(run_id) is not None:
             raise InvalidInputError(f"Run {run_id} waits for you. {_SAY}")
         finish(c, research, run_id, options=options, wait=wait, seen=seen)
@@ -271,9 +276,8 @@ def _decide(
     run_id: str,
     decision: str,
     *,
-    message: str,
-    changes: dict[str, Any],
-    plan: str | None,
+    said: tuple[str, dict[str, Any]],
+    seen: tuple[str | None, str | None],
 ) -> None:
     from clearance.apps.research.hitl import HITLDecision
 
@@ -281,9 +285,10 @@ def _decide(
         run_id,
         HITLDecision(decision),
         by=c.person,
-        message=message,
-        changes=changes,
-        plan_sha256=plan,
+        message=said[0],
+        changes=said[1],
+        plan_sha256=seen[0],
+        review_id=seen[1],
     )
 
 

@@ -132,6 +132,7 @@ def draw_commands(console: Console, waiting: "Waiting", *, run_id: str, options:
     """Draw the commands that look at a plan and decide on it."""
     program = f"{invocation(options)} pipeline"
     seen = f" --plan {waiting.plan.sha256}" if waiting.plan.version > 1 else ""
+    seen += f" --review {waiting.review.id}" if waiting.gate == "S5_execute" else ""
     heading(console, "Read it in full, then decide")
     console.print(shown(f"  {program} show {run_id}"))
     for how in _ways(waiting):

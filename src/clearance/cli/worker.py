@@ -153,6 +153,9 @@ def _open_research(c: "Clearance", *, needed: bool) -> None:
 
 def _end(*, healthy: bool) -> None:
     """End the process at once: an ordinary exit would wait for segments, and tools may never end."""
+    from clearance.tracing import flush
+
+    flush()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0 if healthy else 1)

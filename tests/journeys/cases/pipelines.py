@@ -90,6 +90,7 @@ def decide_again(world: World, scope: Scope, said: re.Match[str]) -> Result:
         "decision": decision,
         "message": f"once more: {sorted(scope.about.items())}",
         "plan_sha256": before["plan_sha256"],
+        "review_id": before["review_id"],
     }
     answer = world.http.send("POST", f"{PLACE}/{quote(run_id)}/resume", by="rita", body=body)
     world.site.rest(run_id)

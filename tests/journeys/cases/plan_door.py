@@ -41,7 +41,7 @@ class PlanDoor:
         waits = run["review_id"] == review_id
         answers = []
         if waits or run["plan_sha256"] != plan["plan_sha256"]:
-            body = {**said, "plan_sha256": plan["plan_sha256"]}
+            body = {**said, "plan_sha256": plan["plan_sha256"], "review_id": review_id}
             path = f"{PLACE}/{quote(review.run_id)}/resume"
             answers.append(self.http.send("POST", path, by=by, body=body, server=server))
         taken = any(answer.ok or answer.lost for answer in answers)

@@ -229,7 +229,7 @@ ARCHIVES = [
 ]
 
 
-@pytest.mark.parametrize("archive", ARCHIVES)
+@pytest.mark.parametrize("archive", ARCHIVES, ids=range(len(ARCHIVES)))
 def test_outputs_that_are_not_whole_are_an_error(archive: bytes, site: Site) -> None:
     class Store(dict[tuple[str, str], bytes]):
         """Gives the same archive for every step."""

@@ -236,6 +236,7 @@ def _decide(research: ResearchRuns, run_id: str, body: Resumed, *, by: Person, k
             message=body.message,
             changes=body.changes,
             plan_sha256=body.plan_sha256,
+            review_id=body.review_id,
             once=only,
         )
     except Repeated:

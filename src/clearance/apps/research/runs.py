@@ -152,17 +152,20 @@ class ResearchRuns:
         message: str = "",
         changes: Mapping[str, Any] | None = None,
         plan_sha256: str | None = None,
+        review_id: str | None = None,
         once: Once[Review] | None = None,
     ) -> Review:
         """Take a person's decision on the plan that a run waits with.
 
         `plan_sha256` is that of the plan which they saw; it may be left out only while there is one version.
+        `review_id` is the question that they answer; at S5_execute it must be named, because there a late
+        repetition of the answer at S4_plan could not be told from a new one.
         Raises `ReviewConflictError` for another plan, `ConflictError` when the run waits for nobody, and
         `Repeated` for a request that was done before.
         """
         with self._workspace.database.read() as tx:
             look(self._workspace.database, tx, once)
-        waiting = self._waiting(run_id, plan_sha256)
+        waiting = self._waiting(run_id, plan_sha256, review_id=review_id)
         if decision is HITLDecision.REJECT and not message.strip():
             raise InvalidReviewDecisionError(
                 "Rejecting a plan needs a reason.", faults=[Fault("/message", "is missing")]
@@ -181,7 +184,7 @@ class ResearchRuns:
 
         Raises `PlanError` with every fault of the edit; then nothing has changed.
         """
-        waiting = self._waiting(run_id, plan_sha256)
+        waiting = self._waiting(run_id, plan_sha256, review_id=None)
         if waiting.gate is HITLGate.S5_EXECUTE:
             raise ConflictError("At S5_execute a plan cannot be edited any more. Approve it, or reject it.")
         wanted = read_plan(edited)
@@ -270,11 +273,18 @@ class ResearchRuns:
         with ended_with_its_run(self._workspace.database, run.id, self._executors.values()):
             return self._pipeline.segment(run, fence)
 
-    def _waiting(self, run_id: str, plan_sha256: str | None) -> Waiting:
+    def _waiting(self, run_id: str, plan_sha256: str | None, *, review_id: str | None) -> Waiting:
         waiting = self.waiting(run_id)
         if waiting is None:
             run = self.run(run_id)
             raise ConflictError(f"Run {run_id} waits for no decision: it is {run.state}.")
+        named = review_id is not None or waiting.gate is HITLGate.S4_PLAN
+        if not named or review_id not in (None, waiting.review.id):
+            raise ReviewConflictError(
+                f"Run {run_id} waits at {waiting.gate} with review {waiting.review.id}. Read what it asks, "
+                "and name that review with your decision.",
+                waiting.review,
+            )
         if plan_sha256 is None and waiting.plan.version > 1:
             raise ReviewConflictError(
                 f"The plan of run {run_id} has {waiting.plan.version} versions. Say which one you saw: its "

@@ -57,6 +57,11 @@ class Resumed(BaseModel):
         max_length=100,
         description="The plan that was seen. Needed once there are two versions.",
     )
+    review_id: str | None = Field(
+        default=None,
+        max_length=1000,
+        description="The question that is answered. Needed at `S5_execute`.",
+    )
     message: Words = Field(default="", max_length=10_000, description="Why; a rejection needs it.")
     changes: dict[str, Any] | None = Field(
         default=None, description="For `revise`: `exclude`, `require`, `max_cost`, `params`."
