@@ -1,4 +1,4 @@
-"""The chat that the first seed describes, through `ReviewedChat`, on both databases."""
+"""The reviewed chat, as a person and their agent use it, through `ReviewedChat`, on both databases."""
 
 import json
 from typing import Any

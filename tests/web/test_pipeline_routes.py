@@ -1,4 +1,4 @@
-"""Research runs over HTTP: the seed's streams, decisions bound to a plan, and files that stay inside."""
+"""Research runs over HTTP: streams, decisions bound to a plan, and files that stay inside."""
 
 import hashlib
 from collections.abc import Iterator

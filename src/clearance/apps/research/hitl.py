@@ -65,5 +65,5 @@ class BlockedError(ClearanceError):
         self.error = error
 
     def document(self) -> dict[str, str]:
-        """Return the block as JSON, in the seed's shape."""
+        """Return the block as JSON, as programs are told of it."""
         return {"status": "blocked_hitl", "reason": self.reason.value, "error": self.error}
