@@ -141,7 +141,10 @@ def test_a_pause_is_read_in_every_form(
     said = {
         "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": "stop"}]
     }
-    with answering(plain({}, status=429, **headers), plain(said)) as peer:
+    with (
+        answering(plain({}, status=429, **headers), plain(said)) as peer,
+        caplog.at_level(logging.WARNING, "clearance"),
+    ):
         model = opened_model(CHAT, peer.url, monkeypatch)
         model.disable_streaming = True
         assert ask_model(model, HELLO, {}, still_wanted=_wanted, retries=QUICK).text == "Hi"

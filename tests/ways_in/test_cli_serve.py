@@ -156,7 +156,8 @@ def test_it_ends_within_seconds_with_streams_that_are_open(desk: Desk, how: sign
         code, seconds = server.end(how)
         assert ended.wait(LONG)
         listener.join()
-    assert (code, seconds < 3) == (0, True)
+    # The graceful time is 3 s; a stream that is waited for would take for ever.
+    assert (code, seconds < LONG / 2) == (0, True)
 
 
 def test_64_clients_ask_and_decide_at_once_and_nobody_is_turned_away(desk: Desk) -> None:
