@@ -55,8 +55,6 @@ def measure(
     databases: Databases | None = None,
 ) -> dict[str, list[Figure]]:
     """Return the figures of these parts by their titles, telling on the console how far it is."""
-    # Failures raise; what the product logs meanwhile would only break the lines of the console.
-    logging.getLogger("clearance").setLevel(logging.ERROR)
     found = {}
     with console.status("") as status:
         here = Surroundings(sizes, tell=status.update, kinds=kinds, databases=databases)
@@ -80,4 +78,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    # Failures raise; what the product logs meanwhile would only break the lines of the console.
+    logging.getLogger("clearance").setLevel(logging.ERROR)
     main()
