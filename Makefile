@@ -71,7 +71,7 @@ lock: $(VENV)/uv-installed ## renew requirements/*.txt (newest: LOCK_ARGS=--upgr
 	echo '== requirements/runtime.txt'; \
 	$$compile pyproject.toml --extra research -o requirements/runtime.txt; \
 	echo '== requirements/dev.txt'; \
-	$$compile pyproject.toml --extra research --extra otel requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
+	$$compile pyproject.toml --extra research --extra otel --extra oidc --extra agui requirements/dev.in -c requirements/runtime.txt -o requirements/dev.txt
 
 .PHONY: clean
 clean: ## remove .venv and every cache; ./workspace stays

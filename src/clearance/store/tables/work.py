@@ -1,4 +1,4 @@
-"""The tables, as SQLAlchemy sees them. `migrations/` makes them; a test compares the two."""
+"""The tables of work: threads, runs, reviews, calls, and what programs keep."""
 
 from sqlalchemy import (
     BigInteger,
@@ -8,15 +8,13 @@ from sqlalchemy import (
     Index,
     Integer,
     LargeBinary,
-    MetaData,
     Table,
     Text,
     text,
 )
 
 from clearance.store.columns import Instant, Json
-
-metadata = MetaData()
+from clearance.store.tables.metadata import metadata
 
 # One conversation. `wanted` counts what was asked of it, `done` what a segment has seen to its end;
 # `fence` rises with every claim. A caller-driven thread is advanced by its own caller, never by a worker.
@@ -248,79 +246,11 @@ policies = Table(
     Column("text", Text),
 )
 
-people = Table(
-    "people",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("role", Text, nullable=False),
-    Column("groups", Json, nullable=False),
-    Column("behind", Text),
-    Column("disabled", Boolean, nullable=False),
-    Column("created_at", Instant, nullable=False),
-)
 facts = Table(
     "facts",
     metadata,
     Column("name", Text, primary_key=True),
     Column("value", Json, nullable=False),
-)
-
-# The trail. An entry is written with its fact and gets its `seq` after commit, from the notary.
-entries = Table(
-    "entries",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("seq", BigInteger, unique=True),
-    Column("time", Instant, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("actor", Text, nullable=False),
-    Column("facts", Json, nullable=False),
-    Column("hash", Text, nullable=False),
-)
-Index(
-    "entries_unnumbered",
-    entries.c.time,
-    entries.c.id,
-    sqlite_where=text("seq IS NULL"),
-    postgresql_where=text("seq IS NULL"),
-)
-Index("entries_by_subject", entries.c.subject, entries.c.seq)
-
-seals = Table(
-    "seals",
-    metadata,
-    Column("number", BigInteger, primary_key=True, autoincrement=False),
-    Column("first_seq", BigInteger, nullable=False),
-    Column("last_seq", BigInteger, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("previous", Text, nullable=False),
-    Column("key_id", Text, nullable=False),
-    Column("signature", Text, nullable=False),
-    Column("time", Instant, nullable=False),
-)
-# One row, whose lock makes numbering and sealing one at a time over all workers.
-notary = Table(
-    "notary",
-    metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False),
-    Column("last_seq", BigInteger, nullable=False),
-    Column("last_seal", BigInteger, nullable=False),
-)
-
-# What a caller over HTTP shows to be known: only a digest of it is kept.
-keys = Table(
-    "keys",
-    metadata,
-    Column("id", Text, primary_key=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("person", Text, ForeignKey("people.id"), nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("created_at", Instant, nullable=False),
-    Column("used_at", Instant),
-    Column("revoked_at", Instant),
 )
 
 # What was answered to a request that carried a key of its own, so that a repetition gets the same answer.
