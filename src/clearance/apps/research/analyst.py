@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -211,7 +212,7 @@ class Analyst:
     def _plan_of(self, run_id: str, sha256: str) -> Plan:
         for file in self._store.files(run_id):
             if file.sha256 == sha256 and file.name.startswith("plan.v"):
-                return read_plan(self._store.read(run_id, file.name))
+                return _plan_in(self._store.read(run_id, file.name))
         raise BlockedError(BlockedReason.HASH_MISMATCH, f"No plan of run {run_id} has the hash {sha256}.")
 
     def _kept(self, job: StepJob, result: StepResult) -> Result:
@@ -247,6 +248,12 @@ class Analyst:
                 )
         for each in plan.inputs:
             self._input(run_id, plan, each.id)
+
+
+@lru_cache(maxsize=8)
+def _plan_in(content: bytes) -> Plan:
+    """Return the plan of these bytes. Every step of it asks, and checking a plan of a hundred takes long."""
+    return read_plan(content)
 
 
 def _check_is_planned(plan: Plan, step: Step, arguments: Mapping[str, Any], *, number: int) -> None:

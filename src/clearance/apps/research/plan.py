@@ -12,7 +12,7 @@ from base64 import b32encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from decimal import Decimal
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -208,12 +208,12 @@ class Plan:
         document: dict[str, Any] = _document(self)
         return {"schema": SCHEMA, "parent_sha256": None, **document}
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The canonical JSON: what is hashed, and, as UTF-8, what is stored."""
         return canonical(self.document())
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The sha256 (hex) of `text`: what people clear."""
         return hashlib.sha256(self.text.encode()).hexdigest()
