@@ -1,9 +1,10 @@
 """People: who is who, and who may decide what."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from clearance.policy import Threshold
+from clearance.policy import Risk, Threshold
 
 
 class Role(StrEnum):
@@ -29,7 +30,28 @@ class Mode(StrEnum):
     SEPARATE = "separate"
 
 
+@dataclass(frozen=True)
+class SessionLimits:
+    """How long a sign-in lasts: while it is used within each `idle`, and never longer than `lifetime`."""
+
+    idle: timedelta = timedelta(hours=12)
+    lifetime: timedelta = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How often a secret may be wrong: `free` times at once, then after a wait that doubles up to `most`."""
+
+    free: int
+    most: timedelta
+
+
+PER_PERSON = Patience(5, timedelta(minutes=1))
+"""Short, for anybody can make somebody else wait; twelve characters are not guessed at one a minute."""
+PER_ADDRESS = Patience(20, timedelta(minutes=15))
 AGENTS_PROPOSE = "Agents propose; only people decide."
+FRESH = timedelta(minutes=5)
+"""How long a full sign-in counts as fresh: what is decided at high or critical risk needs one."""
 _ROLES = tuple(Role)
 
 
@@ -77,6 +99,27 @@ def refusal(
     return None
 
 
-def counts_for(person: Person, threshold: Threshold) -> bool:
-    """Whether this person's decision counts for the threshold: everybody's, or a member's of its group."""
-    return threshold.group is None or threshold.group in person.groups
+def counts_for(person: Person, threshold: Threshold, *, elapsed: timedelta = timedelta(0)) -> bool:
+    """Whether this person's decision counts for the threshold: everybody's, or a member's of its group.
+
+    `elapsed` is the time from the question to the decision: from an escalation on, its group counts too.
+    """
+    if threshold.group is None or threshold.group in person.groups:
+        return True
+    return any(elapsed >= each.after and each.to in person.groups for each in threshold.also)
+
+
+def needs_fresh(risk: Risk, *, fresh_at: datetime, now: datetime) -> bool:
+    """Whether a decision at this risk needs its person to sign in once more.
+
+    High: unless they did within `FRESH`. Critical: each time.
+    """
+    return risk is Risk.CRITICAL or (risk is Risk.HIGH and not fresh_at <= now < fresh_at + FRESH)
+
+
+def wait_after(failures: int, patience: Patience) -> timedelta:
+    """Return how long nothing is looked at after so many failures in a row."""
+    over = failures - patience.free
+    if over < 0:
+        return timedelta(0)
+    return min(timedelta(seconds=2 ** min(over, 32)), patience.most)

@@ -3,16 +3,22 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import Connection, bindparam, func, select, update
+from sqlalchemy import Connection, RowMapping, bindparam, func, select, update
 
 from clearance.errors import NotFoundError
 from clearance.people import Kind, Mode, Person, Role
+from clearance.store import facts as remembered
 from clearance.store.runs import insert_ignoring
-from clearance.store.tables import people
+from clearance.store.tables import facts, people
+
+MODE = "people.mode"
+"""The fact by which a workspace is `separate` whoever is in it."""
 
 # Made once: see `store.runs`.
 _BY_ID = select(people).where(people.c.id.in_(bindparam("ids", expanding=True)))
-_PERSONS = select(func.count()).select_from(people).where(people.c.kind == Kind.PERSON.value)
+_PERSONS = select(func.count(), select(facts.c.value).where(facts.c.name == MODE).scalar_subquery()).where(
+    people.c.kind == Kind.PERSON.value
+)
 
 
 def add(tx: Connection, person: Person, *, now: datetime) -> bool:
@@ -44,25 +50,42 @@ def person(tx: Connection, person_id: str) -> Person:
 
 def by_id(tx: Connection, ids: list[str]) -> dict[str, Person]:
     """Return those of the people who are known."""
-    return {
-        row["id"]: Person(
-            id=row["id"],
-            name=row["name"],
-            role=Role(row["role"]),
-            groups=tuple(row["groups"]),
-            kind=Kind(row["kind"]),
-            behind=row["behind"],
-            disabled=row["disabled"],
-        )
-        for row in tx.execute(_BY_ID, {"ids": ids}).mappings()
-    }
+    return {row["id"]: _person(row) for row in tx.execute(_BY_ID, {"ids": ids}).mappings()}
+
+
+def listed(
+    tx: Connection,
+    *,
+    kind: Kind | None = None,
+    role: Role | None = None,
+    group: str | None = None,
+    disabled: bool | None = None,
+) -> list[Person]:
+    """Return everybody here by their ids, or those of one kind, role or group; with or without access."""
+    query = select(people).order_by(people.c.id)
+    if kind is not None:
+        query = query.where(people.c.kind == kind.value)
+    if role is not None:
+        query = query.where(people.c.role == role.value)
+    if disabled is not None:
+        query = query.where(people.c.disabled == disabled)
+    found = [_person(row) for row in tx.execute(query).mappings()]
+    return [each for each in found if group is None or group in each.groups]
 
 
 def persons(tx: Connection) -> list[Person]:
     """Return everybody here but agents, by their ids."""
-    ids = tx.execute(select(people.c.id).where(people.c.kind == Kind.PERSON.value)).scalars().all()
-    found = by_id(tx, list(ids))
-    return [found[each] for each in sorted(found)]
+    return listed(tx, kind=Kind.PERSON)
+
+
+def signing_in_as(tx: Connection, name: str) -> Person | None:
+    """Return the person whom this id, or else this name, means; None where it is nobody's or of several."""
+    query = select(people).where(
+        people.c.kind == Kind.PERSON.value, (people.c.id == name) | (people.c.name == name)
+    )
+    found = [_person(row) for row in tx.execute(query).mappings()]
+    exact = [each for each in found if each.id == name] or found
+    return exact[0] if len(exact) == 1 else None
 
 
 def party(tx: Connection, requester: str, *, known: Mapping[str, Person] | None = None) -> str:
@@ -80,17 +103,64 @@ def party(tx: Connection, requester: str, *, known: Mapping[str, Person] | None 
     return requester
 
 
+def change(tx: Connection, after: Person) -> None:
+    """Keep what became of a person: their name, role and groups, and whether they are disabled.
+
+    Whoever is disabled decides nothing from now on; what they decided stops counting before execution.
+    """
+    values = {
+        "name": after.name,
+        "role": after.role.value,
+        "groups": list(after.groups),
+        "disabled": after.disabled,
+    }
+    tx.execute(update(people).where(people.c.id == after.id).values(values))
+
+
+def admins(tx: Connection) -> list[str]:
+    """Return the ids of the admins who are not disabled, whose rows this transaction then holds.
+
+    So two changes that would each leave the other's admin come one after the other.
+    """
+    query = select(people.c.id).where(
+        people.c.kind == Kind.PERSON.value,
+        people.c.role == Role.ADMIN.value,
+        people.c.disabled.is_(False),
+    )
+    return list(tx.execute(query.order_by(people.c.id).with_for_update()).scalars())
+
+
 def disable(tx: Connection, person_id: str) -> None:
     """Let a person decide nothing from now on; what they decided stops counting before execution."""
     tx.execute(update(people).where(people.c.id == person_id).values(disabled=True))
 
 
 def mode(tx: Connection) -> Mode:
-    """Return `single-user` while at most one person is known, else `separate`."""
-    count = tx.execute(_PERSONS).scalar_one()
-    return Mode.SINGLE_USER if count <= 1 else Mode.SEPARATE
+    """Return `single-user` while at most one person is known and nothing else is set, else `separate`."""
+    count, forced = tx.execute(_PERSONS).one()
+    return Mode.SINGLE_USER if count <= 1 and forced != Mode.SEPARATE.value else Mode.SEPARATE
+
+
+def set_mode(tx: Connection, wanted: Mode) -> bool:
+    """Have the workspace be `separate` whoever is in it, or by the number of its people; False: it was so."""
+    if (remembered.get(tx, MODE) or Mode.SINGLE_USER.value) == wanted.value:
+        return False
+    remembered.put(tx, MODE, wanted.value)
+    return True
 
 
 def nobody(tx: Connection) -> bool:
     """Whether no person is known yet: the workspace is new."""
     return tx.execute(select(people.c.id).where(people.c.kind == Kind.PERSON.value).limit(1)).first() is None
+
+
+def _person(row: RowMapping) -> Person:
+    return Person(
+        id=row["id"],
+        name=row["name"],
+        role=Role(row["role"]),
+        groups=tuple(row["groups"]),
+        kind=Kind(row["kind"]),
+        behind=row["behind"],
+        disabled=row["disabled"],
+    )
