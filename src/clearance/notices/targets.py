@@ -99,13 +99,19 @@ def find_target(url: str, *, allowed: Allowed, resolve: Resolve | None = None) -
     return Target(parts._replace(netloc=f"{first}:{port}").geturl(), host=host)
 
 
-def _check(address: IPv4Address | IPv6Address, *, host: str, allowed: Allowed) -> None:
-    if host.lower() in allowed.hosts or allowed.covers(address):
-        return
-    inner = _inner(address)
-    public = all(each.is_global and not each.is_multicast for each in (address, inner))
+def may_reach(address: IPv4Address | IPv6Address, *, allowed: Allowed) -> bool:
+    """Whether something may be sent to an address: a public one, or one in a network that is allowed."""
+    if allowed.covers(address):
+        return True
+    public = all(each.is_global and not each.is_multicast for each in (address, _inner(address)))
     public = public and not (isinstance(address, IPv6Address) and address.is_site_local)
-    if not public or any(address in network for network in _TRANSLATED if isinstance(address, IPv6Address)):
+    return public and not any(
+        address in network for network in _TRANSLATED if isinstance(address, IPv6Address)
+    )
+
+
+def _check(address: IPv4Address | IPv6Address, *, host: str, allowed: Allowed) -> None:
+    if host.lower() not in allowed.hosts and not may_reach(address, allowed=allowed):
         raise InvalidInputError(
             f"The webhook's host {host} is not public, so nothing is sent there. The administrator can "
             "allow it: CLEARANCE_WEBHOOK_ALLOW."

@@ -76,8 +76,6 @@ class Courier:
 
     def _send(self, callback: Callback, *, now: datetime) -> str | None:
         """Send one message; return why it did not arrive."""
-        import httpx
-
         with self.database.read() as tx:
             found = standing_of_run(tx, runs.run(tx, callback.run_id))
         body = json.dumps(
@@ -93,22 +91,46 @@ class Courier:
             }
         )
         message_id = f"{callback.run_id}/{found.state}/{found.row.attempt if found.row else 1}"
-        timestamp = int(now.timestamp())
-        headers = {
-            "content-type": "application/json",
-            "webhook-id": message_id,
-            "webhook-timestamp": str(timestamp),
-            "webhook-signature": sign(callback.secret, message_id=message_id, timestamp=timestamp, body=body),
-        }
-        try:
-            target = find_target(callback.url, allowed=self.allowed, resolve=self.resolve)
-            headers["host"] = _host(callback.url)
-            status = asyncio.run(_post(target, body, headers=headers))
-        except ClearanceError as error:
-            return str(error)
-        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
-            return f"It could not be reached: {type(error).__name__}."
-        return None if 200 <= status < 300 else f"It answered {status}."
+        return send(
+            callback.url,
+            body,
+            secret=callback.secret,
+            message_id=message_id,
+            now=now,
+            allowed=self.allowed,
+            resolve=self.resolve,
+        )
+
+
+def send(
+    url: str,
+    body: str,
+    *,
+    secret: str,
+    message_id: str,
+    now: datetime,
+    allowed: Allowed,
+    resolve: Resolve | None = None,
+) -> str | None:
+    """Send one signed message, to an address that is checked now; return why it did not arrive."""
+    import httpx
+
+    timestamp = int(now.timestamp())
+    headers = {
+        "content-type": "application/json",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(secret, message_id=message_id, timestamp=timestamp, body=body),
+    }
+    try:
+        target = find_target(url, allowed=allowed, resolve=resolve)
+        headers["host"] = _host(url)
+        status = asyncio.run(_post(target, body, headers=headers))
+    except ClearanceError as error:
+        return str(error)
+    except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, ValueError) as error:
+        return f"It could not be reached: {type(error).__name__}."
+    return None if 200 <= status < 300 else f"It answered {status}."
 
 
 async def _post(target: Target, body: str, *, headers: Mapping[str, str]) -> int:
