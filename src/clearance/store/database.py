@@ -255,9 +255,9 @@ def _sqlite_engine(url: URL, *, begin: str, patience: float, synchronous: str = 
         # Transactions are begun below, by name: sqlite3's own would begin them too late.
         connection.isolation_level = None
         cursor = connection.cursor()
+        _keep_a_log(cursor, patience=patience)
         for pragma in (
             f"busy_timeout = {int(patience * 1000)}",
-            "journal_mode = WAL",
             f"synchronous = {synchronous}",
             "foreign_keys = ON",
         ):
@@ -269,6 +269,23 @@ def _sqlite_engine(url: URL, *, begin: str, patience: float, synchronous: str = 
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def _keep_a_log(cursor: sqlite3.Cursor, *, patience: float) -> None:
+    """Have a database file written through a log (WAL), which it then is for all who open it.
+
+    Of several connections that want the change of a new file at once, SQLite lets one wait for the others
+    and tells the rest at once that the file is locked, whatever their busy timeout.
+    """
+    until = time.monotonic() + patience
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+        time.sleep(0.01)
 
 
 def _postgresql_engine(url: URL, *, patience: float) -> Engine:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,19 +35,14 @@ class Running:
     """A step that runs in a thread of its own."""
 
     def __init__(self, run: Callable[[StepJob], StepResult], given: StepJob) -> None:
-        self._ended: list[StepResult | Exception] = []
-        self._thread = threading.Thread(target=self._run, args=(run, given))
-        self._thread.start()
+        self._result = ThreadPoolExecutor(1).submit(run, given)
 
-    def _run(self, run: Callable[[StepJob], StepResult], given: StepJob) -> None:
+    def ended(self) -> StepResult | CallUncertainError:
+        """Return what came of it; what is none of the executor's answers is raised here."""
         try:
-            self._ended.append(run(given))
+            return self._result.result(60)
         except CallUncertainError as error:
-            self._ended.append(error)
-
-    def ended(self) -> StepResult | Exception:
-        self._thread.join(60)
-        return self._ended[0]
+            return error
 
     def error(self) -> str | None:
         ended = self.ended()

@@ -6,6 +6,7 @@ back. Only `meta.json` changes; every other file stays what it was.
 
 import json
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -200,6 +201,7 @@ def _plain(part: str) -> str:
 def _write(path: Path, content: bytes) -> None:
     """Write a file so that it is there whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # Threads, too, may write the same file at once.
+    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
     part.write_bytes(content)
     part.replace(path)

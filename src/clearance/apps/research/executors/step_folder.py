@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import stat
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -120,7 +121,8 @@ def write_files(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
     """Write files in their order, each whole or not at all, also after a power cut."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files:
-        part = folder / f".{name}.{os.getpid()}.part"
+        # Threads, too, may write the same file at once.
+        part = folder / f".{name}.{os.getpid()}.{threading.get_ident()}.part"
         with part.open("wb") as file:
             file.write(content)
             file.flush()
