@@ -22,8 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the session's shared folder, or learn its place from the process that made it."""
-    config.addinivalue_line("markers", "sqlite_by_day: PostgreSQL has its turn with --nightly")
+    """Name the marks; make the session's shared folder, or learn its place from the process that made it."""
+    config.addinivalue_line("markers", "nightly: a case that the day has a sample of")
+    config.addinivalue_line("markers", "sqlite_by_day(but=…): PostgreSQL has its turn with --nightly")
     worker = getattr(config, "workerinput", None)
     if worker is None:
         config.stash[_FOLDER] = Path(tempfile.mkdtemp(prefix="clearance-tests-"))
@@ -35,16 +36,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave to the night what a module says it needs no second database for by day."""
     if config.getoption("--nightly"):
         return
-    marked = [item for item in items if item.get_closest_marker("sqlite_by_day")]
-    left = [item for item in marked if _is_second(item)]
+    left = {item for item in items if _is_left_to_the_night(item)}
     if left:
-        config.hook.pytest_deselected(items=left)
+        config.hook.pytest_deselected(items=list(left))
         items[:] = [item for item in items if item not in left]
 
 
-def _is_second(item: pytest.Item) -> bool:
-    spec = getattr(item, "callspec", None)
-    return spec is not None and spec.params.get("database_kind") == "postgresql"
+def _is_left_to_the_night(item: pytest.Item) -> bool:
+    """Whether this is the second database's turn; `but` names tests and cases that have it by day, too."""
+    mark, spec = item.get_closest_marker("sqlite_by_day"), getattr(item, "callspec", None)
+    if mark is None or spec is None or spec.params.get("database_kind") != "postgresql":
+        return False
+    here = {getattr(item, "originalname", item.name), *map(str, spec.params.values())}
+    return here.isdisjoint(mark.kwargs.get("but", ()))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,5 +1,6 @@
 """The source files that the house tests read."""
 
+import ast
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,3 +23,8 @@ ALL_FILES = [
 def called(path: Path) -> str:
     """Return what a message calls this file: its path from the project's root."""
     return path.relative_to(ROOT).as_posix()
+
+
+def parsed(path: Path) -> ast.Module:
+    """Return what this file says, as a tree."""
+    return ast.parse(path.read_text(encoding="utf-8"))

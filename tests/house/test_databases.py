@@ -1,11 +1,13 @@
 """The databases that the other tests stand on are what their fixtures say."""
 
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import create_engine, inspect, text
 
 from tests.databases import Databases
+from tests.house.sources import TEST_FILES, called
 
 
 def _tables(url: str) -> set[str]:
@@ -45,3 +47,18 @@ def test_several_postgresql_databases_are_apart(new_postgres_database: Callable[
     first, second = new_postgres_database(), new_postgres_database()
     _make_a_table(first)
     assert _tables(second) == set()
+
+
+def test_what_postgresql_has_by_day_too_is_there() -> None:
+    unknown = []
+    for path in TEST_FILES:
+        source = path.read_text(encoding="utf-8")
+        if "pytestmark = pytest.mark.sqlite_by_day(" not in source:
+            continue
+        module = importlib.import_module(called(path).removesuffix(".py").replace("/", "."))
+        mark = getattr(module, "pytestmark", None)
+        for name in mark.kwargs["but"] if mark is not None else ():
+            # A case is named here and where it is one of the parameters.
+            if not hasattr(module, name) and source.count(f'"{name.partition(":")[0]}') < 2:
+                unknown.append(f"{called(path)}: {name}")
+    assert not unknown, unknown

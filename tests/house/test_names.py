@@ -4,9 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-import pytest
-
-from tests.house.sources import ALL_FILES, TEST_FILES, called
+from tests.house.sources import ALL_FILES, TEST_FILES, called, parsed
 
 # Names that say nothing: what lies there belongs somewhere else.
 EMPTY_NAMES = {
@@ -23,32 +21,36 @@ WAYS_TO_LEAVE_A_TEST_OUT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=called)
-def test_a_file_and_its_folder_are_named_after_a_thing(path: Path) -> None:
-    words = {word for part in Path(called(path)).with_suffix("").parts for word in part.split("_")}
-    assert not words & EMPTY_NAMES, f"{called(path)}: name it after what it is about."
+def test_a_file_and_its_folder_are_named_after_a_thing() -> None:
+    unnamed = [
+        called(path)
+        for path in ALL_FILES
+        if {word for part in Path(called(path)).with_suffix("").parts for word in part.split("_")}
+        & EMPTY_NAMES
+    ]
+    assert not unnamed, f"name them after what they are about: {unnamed}"
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=called)
-def test_a_file_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{called(path)} has no docstring."
+def test_a_file_says_what_it_is_for() -> None:
+    silent = [called(path) for path in ALL_FILES if not ast.get_docstring(parsed(path))]
+    assert not silent, f"they have no docstring: {silent}"
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=called)
-def test_a_file_leaves_nothing_open(path: Path) -> None:
+def test_a_file_leaves_nothing_open() -> None:
     open_ends = [
         f"{called(path)}:{number} {line.strip()}"
+        for path in ALL_FILES
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if OPEN_ENDS.search(line)
     ]
     assert not open_ends, open_ends
 
 
-@pytest.mark.parametrize("path", TEST_FILES, ids=called)
-def test_no_test_is_left_out(path: Path) -> None:
+def test_no_test_is_left_out() -> None:
     left_out = [
         f"{called(path)}:{node.lineno} {name}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path in TEST_FILES
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Attribute | ast.Name)
         and (name := node.attr if isinstance(node, ast.Attribute) else node.id) in WAYS_TO_LEAVE_A_TEST_OUT
     ]

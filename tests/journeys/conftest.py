@@ -11,11 +11,6 @@ from tests.journeys.processes import Processes, server
 from tests.journeys.program import Stage
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Name the mark of what runs by night only."""
-    config.addinivalue_line("markers", "nightly: a case that the day has a sample of")
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to the night what is marked so."""
     if config.getoption("--nightly"):

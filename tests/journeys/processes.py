@@ -22,7 +22,7 @@ from tests.journeys import program
 
 PATIENCE = 60.0
 """Seconds after which something that was awaited will not come any more."""
-LOOK_EVERY = 0.02
+LOOK_EVERY = 0.04
 Found = TypeVar("Found")
 
 

@@ -13,6 +13,18 @@ from tests.journeys.nights import sampled
 from tests.journeys.processes import Processes, kill, until, was_killed
 from tests.journeys.program import Stage, cancel, decide, send, withdraw, work
 
+# What a database may see in its own way: a commit that is cut off, a wake that was not heard, and takeovers.
+pytestmark = pytest.mark.sqlite_by_day(
+    but=(
+        "test_a_message_whose_sender_dies_before_the_commit_was_never_sent",
+        "test_a_parked_run_needs_no_process",
+        "read-pending",
+        "claimed",
+        "test_of_three_parallel_calls_each_ends_as_far_as_it_came",
+        "test_a_run_whose_canceller_dies_before_the_commit_goes_on",
+    )
+)
+
 
 def test_a_message_whose_sender_dies_before_the_commit_was_never_sent(
     stage: Stage, processes: Processes, front: Front

@@ -11,6 +11,14 @@ from tests.journeys.invariants import check
 from tests.journeys.processes import Processes, until, was_killed
 from tests.journeys.program import Stage, work
 
+pytestmark = pytest.mark.sqlite_by_day(
+    but=(
+        "test_a_second_attempt_runs_beside_a_turn_that_waits_for_people",
+        "test_an_answer_is_not_lost_with_a_turn_that_fails",
+        "in-take-again",
+    )
+)
+
 # Where the second attempt of a call may be cut off, and whether anybody knows then what became of it.
 SECOND = {
     "in-take-again": True,

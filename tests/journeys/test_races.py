@@ -20,7 +20,7 @@ from tests.journeys.program import PERSON, Stage, work
 PROCESSES = 4
 THREADS = 6
 SEATS = PROCESSES * THREADS
-BY_DAY = 25
+BY_DAY = 12
 BY_NIGHT = 500
 
 # What a seat got, for one race after the other: whether it won, and how the call then stood.

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from clearance.errors import ForbiddenError, InvalidReviewDecisionError
@@ -358,6 +358,11 @@ def test_the_order_in_which_decisions_are_read_never_matters(
 
 
 @given(thresholds, decisions)
+@example([Threshold()], [(RITA, DecisionType.REVISE, 2)])
+@example(
+    [Threshold(), Threshold(reject=2, group="lead")],
+    [(OMAR, DecisionType.APPROVE, 2), (LENA, DecisionType.REVISE, 2)],
+)
 def test_an_approval_has_enough_different_people_for_every_threshold_and_too_few_against(
     who: list[Threshold], said: list[tuple[Person, DecisionType, int]]
 ) -> None:
@@ -367,12 +372,14 @@ def test_an_approval_has_enough_different_people_for_every_threshold_and_too_few
         members = [p for p in PEOPLE if threshold.group is None or threshold.group in p.groups]
         return sum(last.get(person.id) in kinds for person in members)
 
+    def refused(kind: DecisionType) -> bool:
+        return any(count(each, kind) >= each.reject for each in who)
+
     enough = all(count(each, DecisionType.APPROVE, DecisionType.EDIT) >= each.approve for each in who)
-    rejected = any(count(each, DecisionType.REJECT) >= each.reject for each in who)
-    responded = any(count(each, DecisionType.RESPOND) >= each.reject for each in who)
+    refusals = (DecisionType.REJECT, DecisionType.RESPOND, DecisionType.REVISE)
     found = tally(decided(who, said), EVERYBODY)
-    assert (found is Answer.APPROVED) == (enough and not rejected and not responded)
-    assert (found is Answer.REJECTED) == rejected
+    assert (found is Answer.APPROVED) == (enough and not any(map(refused, refusals)))
+    assert (found is Answer.REJECTED) == refused(DecisionType.REJECT)
 
 
 @given(thresholds, decisions)

@@ -171,16 +171,16 @@ def test_a_question_about_an_outcome_blocks_no_message(bench: Bench, hung: Any) 
     assert bench.ask(turn) is None
 
 
-def test_two_hung_tools_take_no_longer_than_one(bench: Bench) -> None:
-    go_on = threading.Event()
-    bench.say("pay", timeout=1.0)
+def test_hung_tools_are_not_waited_for_one_after_the_other(bench: Bench) -> None:
+    go_on, timeout = threading.Event(), 2.0
+    bench.say("pay", timeout=timeout)
     bench.register()
     bench.does["pay"] = lambda *_: go_on.wait(LONG)
     turn, review = bench.asked(*[("pay", {**PAYMENT, "amount_cents": n}) for n in (1, 2, 3, 4)])
     bench.decide(review, *[approve()] * 4)
     began = time.monotonic()
     assert named(bench.execute(turn)) == ["uncertain"] * 4
-    assert time.monotonic() - began < 3.0
+    assert time.monotonic() - began < 4 * timeout, "one waited for the other"
     go_on.set()
     until_idle(bench)
 

@@ -158,13 +158,18 @@ def test_everything_is_sealed_while_sixteen_threads_write(
 ) -> None:
     database = Database(migrated_database_url)
     notaries = [Notary(database, key, seal_every=timedelta(milliseconds=20)) for _ in range(2)]
+    rounds = 0
     with repeating(notaries[0].turn), repeating(notaries[1].turn):
-        write_from_threads(migrated_database_url, "threads", 16, 8)
+        # On a busy machine all may be written before a notary comes to its second turn.
+        while len(_seals(database)) < 2 and rounds < 50:
+            rounds += 1
+            write_from_threads(migrated_database_url, f"threads-{rounds}", 16, 8)
+    sealed_meanwhile = len(_seals(database))
     notaries[0].seal_now()
     report = _check(database, key.public_pem)
     assert report.authenticated, report.problems
-    assert report.sealed_to == 16 * 8 * 2
-    assert len(_seals(database)) > 1
+    assert report.sealed_to == rounds * 16 * 8 * 2
+    assert sealed_meanwhile > 1
     database.close()
 
 

@@ -15,7 +15,7 @@ from clearance.cli.serve import server_of
 from clearance.web.app import create_app
 from clearance.workspace import Clearance
 
-LONG = 30.0
+LONG = 120.0
 """Seconds after which something that should happen never will."""
 
 
@@ -78,14 +78,19 @@ class Stream:
 
 @contextmanager
 def stream(
-    address: str, topics: str, *, headers: Mapping[str, str], seen: str | None = None
+    address: str,
+    topics: str,
+    *,
+    headers: Mapping[str, str],
+    seen: str | None = None,
+    path: str = "/api/v1/events",
 ) -> Iterator[Stream]:
-    """Open the event stream, perhaps after the frame that was seen last."""
+    """Open the event stream of a door, perhaps after the frame that was seen last."""
     more = {} if seen is None else {"Last-Event-ID": seen}
     with (
         httpx.Client(timeout=LONG) as http,
         http.stream(
-            "GET", f"{address}/api/v1/events", params={"topics": topics}, headers={**headers, **more}
+            "GET", f"{address}{path}", params={"topics": topics}, headers={**headers, **more}
         ) as answer,
     ):
         yield Stream(answer)

@@ -10,7 +10,7 @@ import pytest
 from clearance.keyring import revoke_key
 from clearance.web.events import MOST_STREAMS
 from tests.web.asked import ask, decide
-from tests.web.live import Stream, serving, stream
+from tests.web.live import LONG, Stream, serving, stream
 from tests.web.served import OWNER, Served
 
 
@@ -163,7 +163,7 @@ def test_streams_end_when_the_server_does(served: Served) -> None:
             found.wait_for("hello")
             reader = threading.Thread(target=read, args=(found,))
             reader.start()
-        assert ended.wait(2)
+        assert ended.wait(LONG)
         reader.join()
 
 

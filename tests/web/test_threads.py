@@ -10,15 +10,28 @@ from clearance.people import Role
 from clearance.run import RunState
 from clearance.store import runs
 from tests.scripted import ScriptedModel, calls
+from tests.web.live import LONG
 from tests.web.served import Served
 from tests.web.talking import Gates, live, talks
+
+# By day: rows in their order, races, and one whole way through.
+pytestmark = pytest.mark.sqlite_by_day(
+    but=(
+        "test_a_message_is_answered",
+        "test_a_message_that_needs_people_is_answered_with_their_review",
+        "test_a_thread_takes_one_message_at_a_time",
+        "test_the_messages_are_those_that_are_kept",
+        "test_a_decision_on_a_version_that_was_overtaken_is_a_conflict",
+        "test_sixty_four_who_wait_keep_nobody_else_waiting",
+    )
+)
 
 T1 = "/api/v1/threads/t1"
 MAIL = ("send_email", {"to": "ana@example.org"})
 
 
 def _waits(gate: threading.Event, then: str) -> ScriptedModel:
-    return ScriptedModel([lambda _: then if gate.wait(30) else "in vain"])
+    return ScriptedModel([lambda _: then if gate.wait(LONG) else "in vain"])
 
 
 def test_a_message_is_answered(served: Served) -> None:
@@ -305,7 +318,7 @@ def test_what_is_not_there_is_not_found(served: Served, path: str) -> None:
 
 def test_sixty_four_who_wait_keep_nobody_else_waiting(served: Served, gates: Gates) -> None:
     gate = gates()
-    talks(served.workspace, ScriptedModel([lambda _: "At last." if gate.wait(30) else ""] * 64))
+    talks(served.workspace, ScriptedModel([lambda _: "At last." if gate.wait(LONG) else ""] * 64))
     key = served.key()
 
     def say(client: httpx.Client, number: int) -> httpx.Response:
@@ -314,11 +327,11 @@ def test_sixty_four_who_wait_keep_nobody_else_waiting(served: Served, gates: Gat
     with live(served.workspace) as client, ThreadPoolExecutor(64) as pool:
         waiting = [pool.submit(say, client, number) for number in range(64)]
         _until_kept(served, 64)
-        assert client.get("/healthz", timeout=5).status_code == 200
-        assert client.get("/api/v1/threads/t7", headers=key, timeout=5).status_code == 200
+        assert client.get("/healthz", timeout=LONG / 2).status_code == 200
+        assert client.get("/api/v1/threads/t7", headers=key, timeout=LONG / 2).status_code == 200
         assert not any(each.done() for each in waiting)
         gate.set()
-        answers = [each.result(30) for each in waiting]
+        answers = [each.result(LONG) for each in waiting]
     assert {(each.status_code, each.json()["answer"]) for each in answers} == {(200, "At last.")}
 
 
