@@ -2,7 +2,7 @@
 
 from benchmarks import parked
 from benchmarks.figures import NAMES, Aim, Figure, Surroundings, median, timed
-from clearance.store import reviews
+from clearance.store import listing
 from tests.journeys.front import Front
 from tests.journeys.program import Stage
 
@@ -40,4 +40,4 @@ def _figures(here: Surroundings, front: Front, *, kind: str, empty: int) -> list
 
 def _first_page(front: Front) -> None:
     with front.opened.database.read() as tx:
-        assert reviews.inbox(tx, limit=PAGE)
+        assert listing.inbox(tx, limit=PAGE)

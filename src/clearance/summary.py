@@ -8,10 +8,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from clearance.toolcall import canonical
+from clearance.toolcall import canonical, parse_arguments
 
 MAX_TEMPLATE = 300
 MAX_VALUE = 80
+MAX_CALL = 160
 _FIELD = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -35,7 +36,20 @@ def summary(template: str, arguments: Mapping[str, Any]) -> str:
     def value(found: re.Match[str]) -> str:
         if found.group(1) not in arguments:
             return "–"
-        text = canonical(arguments[found.group(1)])
-        return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
+        return _shortened(canonical(arguments[found.group(1)]))
 
     return _FIELD.sub(value, template)
+
+
+def call_in_short(tool: str, arguments: str) -> str:
+    """Return a call that no rule has a sentence for: its tool and its arguments, in short.
+
+    `arguments` is JSON text; what is long ends in dots.
+    """
+    given = parse_arguments(arguments).items()
+    said = ", ".join(f"{name} {_shortened(canonical(value))}" for name, value in given)
+    return f"Run {tool}" + (f": {_shortened(said, most=MAX_CALL)}" if said else "")
+
+
+def _shortened(text: str, *, most: int = MAX_VALUE) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

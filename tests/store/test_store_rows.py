@@ -11,7 +11,7 @@ from clearance.errors import EmptyMessageError, InvalidInputError, NotFoundError
 from clearance.people import Person
 from clearance.policy import DecisionType, Policy, Predicate, Risk, Rule, Threshold
 from clearance.run import RunState
-from clearance.store import people, policies, reviews
+from clearance.store import listing, people, policies, reviews
 from clearance.store.database import Database
 from tests.rules.small_reviews import MAIL, PAYMENT, Desk, approve, call, edit, review
 from tests.store.bench import MAIL as MAIL_ARGUMENTS
@@ -69,8 +69,8 @@ def test_the_inbox_shows_the_highest_risk_first_and_then_what_was_asked_first(be
     _, settled = bench.asked(("pay", PAYMENT_ARGUMENTS), run_id="f")
     bench.decide(settled, approve())
     with bench.c.database.read() as tx:
-        assert [found.run_id for found in reviews.inbox(tx)] == ["c", "e", "b", "d", "a"]
-        assert [found.run_id for found in reviews.inbox(tx, limit=2)] == ["c", "e"]
+        assert [found.run_id for found in listing.inbox(tx)] == ["c", "e", "b", "d", "a"]
+        assert [found.run_id for found in listing.inbox(tx, limit=2)] == ["c", "e"]
         assert reviews.waiting_count(tx) == 5
 
 

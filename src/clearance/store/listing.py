@@ -1,32 +1,38 @@
 """Lists: reviews that wait, reviews that have ended, and runs, a page at a time and by filters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Connection,
     FromClause,
     Row,
     Select,
+    Text,
     and_,
+    cast,
     exists,
+    func,
     literal,
     or_,
     select,
     true,
     tuple_,
+    type_coerce,
     union_all,
 )
 
 from clearance.policy import Risk
-from clearance.review import ReviewStatus
+from clearance.review import Review, ReviewStatus
 from clearance.run import RunState
 from clearance.store.columns import Instant
-from clearance.store.pages import Page, page
-from clearance.store.tables import reviewed_calls, reviews, runs
+from clearance.store.pages import LOOK_AT, SEARCHED, Page, page
+from clearance.store.reviews import by_id
+from clearance.store.tables import decisions, reviewed_calls, reviews, runs
 
 _RISKS = tuple(Risk)
 _OF_A_THREAD = 1000
@@ -35,7 +41,11 @@ _OF_A_THREAD = 1000
 
 @dataclass(frozen=True)
 class ReviewFilter:
-    """Which reviews are wanted; None is: whatever it is. `tool` is one that a call of the review names."""
+    """Which reviews are wanted; None is: whatever it is. `tool` is one that a call of the review names.
+
+    `agent` is who asked or the program that it was asked in; each of `words` is in the id, who asked, or a
+    call's tool, arguments, rules or summaries; `undecided_by` is a person who has said nothing yet.
+    """
 
     risk: Risk | None = None
     program: str | None = None
@@ -44,6 +54,9 @@ class ReviewFilter:
     thread_id: str | None = None
     run_id: str | None = None
     tool: str | None = None
+    agent: str | None = None
+    words: tuple[str, ...] = ()
+    undecided_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -56,8 +69,8 @@ class RunFilter:
     thread_id: str | None = None
 
 
-Waiting = tuple[int, datetime, str]
-"""The place of a review that waits: its risk, when it was asked, its id."""
+Waiting = tuple[int, datetime | None, datetime, str]
+"""The place of a review that waits: its risk, its deadline, when it was asked, its id."""
 Dated = tuple[datetime, str]
 """The place of what is listed by time: the instant and the id."""
 
@@ -65,27 +78,63 @@ Dated = tuple[datetime, str]
 def waiting_reviews(
     tx: Connection, wanted: ReviewFilter, *, after: Waiting | None, limit: int
 ) -> Page[Waiting]:
-    """Return reviews that wait: the highest risk first, then the one asked first."""
+    """Return reviews that wait: the highest risk first, then the earliest deadline, then the one asked first.
+
+    Without a deadline a review stands behind those of its risk that have one.
+    """
     source = _reviews_of(wanted)
     levels = range(len(_RISKS)) if wanted.risk is None else (_RISKS.index(wanted.risk),)
-    fits = _review_fits(source, wanted).label("fits")
+    fits = _review_fits(source, wanted, sqlite=tx.dialect.name == "sqlite")
+    narrowed = replace(wanted, risk=None) != ReviewFilter()
+    listed = select(source.c.id, source.c.risk, source.c.deadline, source.c.asked_at).where(
+        # In the statement itself: only then both databases see that their index fits.
+        source.c.status == literal(ReviewStatus.PENDING.value, literal_execute=True)
+    )
 
     def fetch(place: Waiting | None, size: int) -> Sequence[Row[Any]]:
-        parts = []
-        for level in levels:
-            if place is not None and level > place[0]:
-                continue
-            part = select(source.c.id, source.c.risk, source.c.asked_at, fits).where(
-                # In the statement itself: only then both databases see that their index fits.
-                source.c.status == literal(ReviewStatus.PENDING.value, literal_execute=True),
-                source.c.risk == level,
-            )
-            if place is not None and level == place[0]:
-                part = part.where(tuple_(source.c.asked_at, source.c.id) > _bound(place[1:]))
-            parts.append(part.order_by(source.c.asked_at, source.c.id).limit(size))
-        return _merged(tx, parts, lambda c: (c.risk.desc(), c.asked_at, c.id), size=size)
+        parts = [
+            part.limit(size)
+            for level in levels
+            if place is None or level <= place[0]
+            for part in _level(listed.where(source.c.risk == level), source, place, level=level)
+        ]
+        if not parts:
+            return []
+        first = _first_of(parts, _most_urgent_first, size=size).subquery()
+        # Whether a row fits is asked of those that are looked at, not of all that might come first.
+        asked = select(fits).select_from(source).where(source.c.id == first.c.id).scalar_subquery()
+        query = select(first, (asked if narrowed else true()).label("fits"))
+        return tx.execute(query.order_by(*_most_urgent_first(first.c))).all()
 
-    return page(fetch, lambda row: (row.risk, row.asked_at, row.id), after=after, limit=limit)
+    def place_of(row: Row[Any]) -> Waiting:
+        return row.risk, row.deadline, row.asked_at, row.id
+
+    return page(fetch, place_of, after=after, limit=limit, look_at=_look_at(wanted))
+
+
+def inbox(tx: Connection, *, limit: int = 50) -> list[Review]:
+    """Return the reviews that wait, in the order of `waiting_reviews`."""
+    return by_id(tx, waiting_reviews(tx, ReviewFilter(), after=None, limit=limit).ids)
+
+
+def _level(
+    listed: Select[Any], source: FromClause, place: Waiting | None, *, level: int
+) -> list[Select[Any]]:
+    """Return the lists of one risk, each in the order of its index: those with a deadline, those without."""
+    due, asked = source.c.deadline, (source.c.asked_at, source.c.id)
+    dated, dateless = listed.where(due.is_not(None)), listed.where(due.is_(None))
+    parts = [dated.order_by(due, *asked), dateless.order_by(*asked)]
+    if place is None or level < place[0]:
+        return parts
+    _, deadline, asked_at, review_id = place
+    if deadline is None:
+        return [parts[1].where(tuple_(*asked) > _bound((asked_at, review_id)))]
+    bound = tuple_(literal(deadline, Instant), literal(asked_at, Instant), literal(review_id))
+    return [parts[0].where(tuple_(due, *asked) > bound), parts[1]]
+
+
+def _most_urgent_first(columns: Any) -> tuple[Any, ...]:
+    return columns.risk.desc(), columns.deadline.is_(None), columns.deadline, columns.asked_at, columns.id
 
 
 def ended_reviews(
@@ -100,7 +149,8 @@ def ended_reviews(
     source = _reviews_of(wanted)
     risk = true() if wanted.risk is None else source.c.risk == _RISKS.index(wanted.risk)
     ways = source.c.status.in_([status.value for status in statuses])
-    fits = and_(_review_fits(source, wanted), risk, ways).label("fits")
+    sqlite = tx.dialect.name == "sqlite"
+    fits = and_(_review_fits(source, wanted, sqlite=sqlite), risk, ways).label("fits")
 
     def fetch(place: Dated | None, size: int) -> Sequence[Row[Any]]:
         query = select(source.c.id, source.c.ended_at, fits).where(source.c.ended_at.is_not(None))
@@ -108,7 +158,8 @@ def ended_reviews(
             query = query.where(tuple_(source.c.ended_at, source.c.id) < _bound(place))
         return tx.execute(query.order_by(source.c.ended_at.desc(), source.c.id.desc()).limit(size)).all()
 
-    return page(fetch, lambda row: (row.ended_at, row.id), after=after, limit=limit)
+    look_at = _look_at(wanted)
+    return page(fetch, lambda row: (row.ended_at, row.id), after=after, limit=limit, look_at=look_at)
 
 
 def newest_runs(
@@ -131,9 +182,14 @@ def newest_runs(
                     or_(source.c.created_at < instant, source.c.id < run_id),
                 )
             parts.append(part.order_by(source.c.created_at.desc(), source.c.id.desc()).limit(size))
-        return _merged(tx, parts, lambda c: (c.created_at.desc(), c.id.desc()), size=size)
+        newest = _first_of(parts, lambda c: (c.created_at.desc(), c.id.desc()), size=size)
+        return tx.execute(newest).all()
 
     return page(fetch, lambda row: (row.created_at, row.id), after=after, limit=limit)
+
+
+def _look_at(wanted: ReviewFilter) -> int:
+    return SEARCHED if wanted.words else LOOK_AT
 
 
 def _reviews_of(wanted: ReviewFilter) -> FromClause:
@@ -153,16 +209,54 @@ def _of_thread(table: Any, thread_id: str, newest: ColumnElement[Any]) -> FromCl
     return found
 
 
-def _review_fits(source: FromClause, wanted: ReviewFilter) -> ColumnElement[bool]:
+def _review_fits(source: FromClause, wanted: ReviewFilter, *, sqlite: bool) -> ColumnElement[bool]:
     found = [_fits(source, program=None, requester=(wanted.requester, wanted.asked_by))]
     if wanted.thread_id is not None:
         found.append(source.c.thread_id == wanted.thread_id)
     if wanted.program is not None:
-        found.append(exists().where(runs.c.id == source.c.run_id, runs.c.program == wanted.program))
+        found.append(_in_program(source, wanted.program))
+    if wanted.agent is not None:
+        found.append(or_(source.c.requester == wanted.agent, _in_program(source, wanted.agent)))
     if wanted.tool is not None:
         named = or_(reviewed_calls.c.tool == wanted.tool, reviewed_calls.c.proposed_tool == wanted.tool)
         found.append(exists().where(reviewed_calls.c.review_id == source.c.id, named))
+    found += [_has_word(source, word, sqlite=sqlite) for word in wanted.words]
+    if wanted.undecided_by is not None:
+        found.append(~_decided_by(source, wanted.undecided_by))
     return and_(true(), *found)
+
+
+def _in_program(source: FromClause, program: str) -> ColumnElement[bool]:
+    return exists().where(runs.c.id == source.c.run_id, runs.c.program == program)
+
+
+def _has_word(source: FromClause, word: str, *, sqlite: bool) -> ColumnElement[bool]:
+    """Whether the word stands in what may be shown of a review; whether this person sees it is not asked."""
+    columns, keys = reviewed_calls.c, ("rules", "summaries")
+    verdict = type_coerce(columns.verdict, Text)
+    told = (
+        [func.json_extract(verdict, f"$.{key}") for key in keys]
+        if sqlite
+        else [cast(cast(verdict, JSON)[key], Text) for key in keys]
+    )
+    places = (columns.tool, columns.proposed_tool, columns.arguments, *told)
+    in_a_call = or_(*(place.icontains(word, autoescape=True) for place in places))
+    return or_(
+        source.c.id.icontains(word, autoescape=True),
+        source.c.requester.icontains(word, autoescape=True),
+        exists().where(columns.review_id == source.c.id, in_a_call),
+    )
+
+
+def _decided_by(source: FromClause, person: str) -> ColumnElement[bool]:
+    """Whether the person has said something to a call of the review as it now stands."""
+    said = (decisions.c.review_id == source.c.id, decisions.c.person == person)
+    as_it_stands = (
+        reviewed_calls.c.review_id == source.c.id,
+        reviewed_calls.c.key == decisions.c.key,
+        reviewed_calls.c.revision == decisions.c.revision,
+    )
+    return exists().where(*said, *as_it_stands)
 
 
 def _fits(
@@ -180,9 +274,7 @@ def _bound(place: Dated) -> ColumnElement[Any]:
     return tuple_(literal(instant, Instant), literal(name))
 
 
-def _merged(tx: Connection, parts: Sequence[Select[Any]], order: Any, *, size: int) -> Sequence[Row[Any]]:
+def _first_of(parts: Sequence[Select[Any]], order: Any, *, size: int) -> Select[Any]:
     """Return the first rows of several sorted lists, taken together."""
-    if not parts:
-        return []
     whole = union_all(*(select(part.subquery()) for part in parts)).subquery()
-    return tx.execute(select(whole).order_by(*order(whole.c)).limit(size)).all()
+    return select(whole).order_by(*order(whole.c)).limit(size)

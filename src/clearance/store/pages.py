@@ -13,6 +13,8 @@ from sqlalchemy import Row
 
 LOOK_AT = 2000
 """Rows that one page looks at, at most."""
+SEARCHED = 500
+"""Rows that one page looks for words in, at most: reading their texts costs more than all else."""
 _CHUNK = 500
 
 Place = TypeVar("Place")
@@ -20,10 +22,14 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True)
 class Page(Generic[Place]):
-    """Ids in the order of the list. `after` is where the next page begins; None at the list's end."""
+    """Ids in the order of the list. `after` is where the next page begins; None at the list's end.
+
+    `looked_at` is how many rows were looked at for them.
+    """
 
     ids: list[str]
     after: Place | None
+    looked_at: int = 0
 
 
 Fetch = Callable[[Place | None, int], Sequence[Row[tuple[object, ...]]]]
@@ -45,13 +51,13 @@ def page(
         rows = fetch(after, size)
         for row in rows:
             if row.fits and len(ids) == limit:
-                return Page(ids, after)
+                return Page(ids, after, looked_at)
             if row.fits:
                 ids.append(row.id)
             after = place_of(row)
-        looked_at += len(rows)
+            looked_at += 1
         if len(rows) < size:
-            return Page(ids, None)
+            return Page(ids, None, looked_at)
         if looked_at >= look_at:
-            return Page(ids, after)
-        size = _CHUNK
+            return Page(ids, after, looked_at)
+        size = min(_CHUNK, look_at - looked_at)

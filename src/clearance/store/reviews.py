@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, literal, or_, select, update
 
 from clearance.errors import NotFoundError
-from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
-from clearance.review import Answer, Decision, Review, ReviewedCall, ReviewKind, ReviewStatus
+from clearance.policy import DecisionType, Effect, Escalation, Risk, Threshold, Verdict
+from clearance.review import Answer, Counted, Decision, Review, ReviewedCall, ReviewKind, ReviewStatus
+from clearance.store import times
 from clearance.store.runs import BELOW, insert_new
 from clearance.store.tables import decisions, reviewed_calls, reviews, runs
 
 _RISKS = tuple(Risk)
+# In the statement itself: only then both databases see that their index fits.
+_WAITS = literal(ReviewStatus.PENDING.value, literal_execute=True)
 
 # Made once: see `store.runs`.
 _REVIEWS = select(reviews, runs.c.program).join(runs, runs.c.id == reviews.c.run_id)
@@ -72,6 +75,7 @@ def insert_review(tx: Connection, review: Review) -> bool:
         "requester": review.requester,
         "asked_at": review.asked_at,
         "deadline": review.deadline,
+        "ended_at": review.ended_at,
         "risk": _RISKS.index(review.risk),
         "reason": review.reason,
     }
@@ -84,6 +88,10 @@ def insert_review(tx: Connection, review: Review) -> bool:
             for place, call in enumerate(review.calls)
         ],
     )
+    said = [_decision_values(item) for call in review.calls for item in call.decisions]
+    if said:
+        tx.execute(insert(decisions), [{"review_id": review.id, **values} for values in said])
+    times.keep(tx, review)
     return True
 
 
@@ -109,6 +117,7 @@ def save(tx: Connection, before: Review, after: Review) -> bool:
             tx.execute(_SAVE_CALL, {"review": after.id, "call": new.key, **_call_values(new)})
         for decision in new.decisions[len(old.decisions) :]:
             tx.execute(insert(decisions), {"review_id": after.id, **_decision_values(decision)})
+    times.keep(tx, after)
     return True
 
 
@@ -178,20 +187,10 @@ def is_first(tx: Connection, found: Review) -> bool:
     return tx.execute(earlier).first() is None
 
 
-def inbox(tx: Connection, *, limit: int = 50) -> list[Review]:
-    """Return reviews that wait: the highest risk first, then the one asked first."""
-    return _load(
-        tx,
-        _REVIEWS.where(reviews.c.status == ReviewStatus.PENDING.value)
-        .order_by(reviews.c.risk.desc(), reviews.c.asked_at, reviews.c.id)
-        .limit(limit),
-    )
-
-
-def waiting_count(tx: Connection) -> int:
-    """Return how many reviews wait."""
-    query = select(func.count()).select_from(reviews).where(reviews.c.status == ReviewStatus.PENDING.value)
-    count: int = tx.execute(query).scalar_one()
+def waiting_count(tx: Connection, *, most: int | None = None) -> int:
+    """Return how many reviews wait; with `most`, so many at most, at a cost that does not grow further."""
+    waiting = select(reviews.c.id).where(reviews.c.status == _WAITS).limit(most).subquery()
+    count: int = tx.execute(select(func.count()).select_from(waiting)).scalar_one()
     return count
 
 
@@ -252,6 +251,7 @@ def _call_values(call: ReviewedCall) -> dict[str, Any]:
         "revision": call.revision,
         "state": call.state.value,
         "verdict": verdict_to_json(call.verdict),
+        "since": call.since,
     }
 
 
@@ -272,6 +272,8 @@ def _decision_values(decision: Decision) -> dict[str, Any]:
         "message": decision.message,
         "tool": decision.tool,
         "arguments": decision.arguments,
+        "standing": decision.standing,
+        "counted": [[each.group, each.need, each.through] for each in decision.counted],
     }
 
 
@@ -286,6 +288,8 @@ def _decision(row: RowMapping) -> Decision:
         tool=row["tool"],
         arguments=row["arguments"],
         id=row["id"],
+        standing=row["standing"],
+        counted=tuple(Counted(*each) for each in row["counted"] or ()),
     )
 
 
@@ -295,7 +299,7 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
         "effect": verdict.effect.value,
         "risk": verdict.risk.value,
         "decisions": [item.value for item in verdict.decisions],
-        "who": [[t.approve, t.reject, t.group] for t in verdict.who],
+        "who": [[t.approve, t.reject, t.group, _times(t.also)] for t in verdict.who],
         "rules": list(verdict.rules),
         "policy": verdict.policy,
         "expire": None if verdict.expire is None else verdict.expire.total_seconds(),
@@ -304,6 +308,9 @@ def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
         "faults": list(verdict.faults),
         "self_approval": verdict.self_approval,
         "summaries": list(verdict.summaries),
+        "secret": list(verdict.secret),
+        "remind": [each.total_seconds() for each in verdict.remind],
+        "escalate": _times(verdict.escalate),
     }
 
 
@@ -313,7 +320,7 @@ def verdict_from_json(value: dict[str, Any]) -> Verdict:
         effect=Effect(value["effect"]),
         risk=Risk(value["risk"]),
         decisions=tuple(DecisionType(item) for item in value["decisions"]),
-        who=tuple(Threshold(*item) for item in value["who"]),
+        who=tuple(_threshold(*item) for item in value["who"]),
         rules=tuple(value["rules"]),
         policy=value["policy"],
         expire=None if value["expire"] is None else timedelta(seconds=value["expire"]),
@@ -322,4 +329,19 @@ def verdict_from_json(value: dict[str, Any]) -> Verdict:
         faults=tuple(value["faults"]),
         self_approval=value.get("self_approval"),
         summaries=tuple(value.get("summaries", ())),
+        remind=tuple(timedelta(seconds=each) for each in value.get("remind", ())),
+        escalate=_escalations(value.get("escalate", ())),
+        secret=tuple(value.get("secret", ())),
     )
+
+
+def _times(escalations: Sequence[Escalation]) -> list[list[Any]]:
+    return [[each.after.total_seconds(), each.to] for each in escalations]
+
+
+def _escalations(value: Sequence[Sequence[Any]]) -> tuple[Escalation, ...]:
+    return tuple(Escalation(timedelta(seconds=seconds), to) for seconds, to in value)
+
+
+def _threshold(approve: int, reject: int, group: str | None, also: Sequence[Any] = ()) -> Threshold:
+    return Threshold(approve, reject, group, _escalations(also))

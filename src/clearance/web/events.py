@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from sqlalchemy import Connection
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from clearance.audit import Entry, time_text
-from clearance.credential import Credential
 from clearance.errors import Fault, ForbiddenError, InvalidInputError, UnauthorizedError
 from clearance.people import Kind, Person
 from clearance.store import audit, runs
@@ -33,6 +33,12 @@ router = APIRouter(prefix="/api/v1", route_class=StrictRoute, tags=["events"])
 
 MOST_STREAMS = 8
 """Streams that one person may have open in one application."""
+Topics = Annotated[
+    str, Query(max_length=2000, description="`reviews`, `runs`, `run:ID`; several with commas between.")
+]
+LastEventId = Annotated[
+    str | None, Header(pattern="^[0-9]{1,15}$", description="The id of the last frame that came.")
+]
 _FAMILIES = {"reviews": "review", "runs": "run"}
 _AT_ONCE = 500
 
@@ -84,21 +90,36 @@ async def events(
     shown: Shown,
     by: Caller,
     *,
-    topics: Annotated[
-        str, Query(max_length=2000, description="`reviews`, `runs`, `run:ID`; several with commas between.")
-    ] = "reviews,runs",
-    last_event_id: Annotated[
-        str | None, Header(pattern="^[0-9]{1,15}$", description="The id of the last frame that came.")
-    ] = None,
+    topics: Topics = "reviews,runs",
+    last_event_id: LastEventId = None,
 ) -> Response:
     """Stream what happens from now on, or since the frame that the client saw last."""
+    return await streamed(
+        request, here, by, still=lambda tx: holder(tx, shown), topics=topics, last_event_id=last_event_id
+    )
+
+
+async def streamed(
+    request: Request,
+    here: Clearance,
+    by: Person,
+    *,
+    still: Callable[[Connection], object],
+    topics: str,
+    last_event_id: str | None,
+) -> Response:
+    """Return the stream of a person, whichever door it goes through.
+
+    `still` raises `UnauthorizedError` or `ForbiddenError` when what opened the door opens it no more: then
+    the stream ends. Raises `InvalidInputError` and `NotFoundError` for the topics, and the problem 429.
+    """
     wanted = _wanted(topics)
     start = await run_in_threadpool(
         _start, here, wanted, by, None if last_event_id is None else int(last_event_id)
     )
     release = request.app.state.streams.take(by)
     changes: Changes = request.app.state.changes
-    frames = _frames(_Viewer(here, shown, by, wanted), changes, start=start)
+    frames = _frames(_Viewer(here, by, wanted, still), changes, start=start)
     return Leased(sse.stream(frames), release)
 
 
@@ -107,15 +128,15 @@ class _Viewer:
     """Who looks at a stream, and what at."""
 
     here: Clearance
-    shown: Credential
     person: Person
     wanted: Wanted
+    still: Callable[[Connection], object]
 
     def read(self, after: int, until: int) -> list[Entry] | None:
-        """Return the entries up to `until`; None when the key opens nothing any more."""
+        """Return the entries up to `until`; None when what opened the stream opens nothing any more."""
         with self.here.database.read() as tx:
             try:
-                holder(tx, self.shown)
+                self.still(tx)
             except (UnauthorizedError, ForbiddenError):
                 return None
             asked_by = self.person.id if self.person.kind is Kind.AGENT else None

@@ -48,4 +48,6 @@ class Cursors(Generic[Place]):
 
 
 DATED: TypeAdapter[tuple[AwareDatetime, _Id]] = TypeAdapter(tuple[AwareDatetime, _Id])
-WAITING: TypeAdapter[tuple[int, AwareDatetime, _Id]] = TypeAdapter(tuple[int, AwareDatetime, _Id])
+WAITING: TypeAdapter[tuple[int, AwareDatetime | None, AwareDatetime, _Id]] = TypeAdapter(
+    tuple[int, AwareDatetime | None, AwareDatetime, _Id]
+)

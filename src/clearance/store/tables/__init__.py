@@ -1,10 +1,23 @@
 """The tables, as SQLAlchemy sees them. `migrations/` makes them; a test compares the two."""
 
 from clearance.store.tables.metadata import metadata
+from clearance.store.tables.notices import channels, deliveries, links, readers
 from clearance.store.tables.people import (
+    failed_sign_ins,
+    identities,
+    invitations,
     keys,
+    passwords,
     people,
+    sessions,
 )
+from clearance.store.tables.standing import (
+    parked_agents,
+    proposals,
+    standing_approvals,
+    standing_rules,
+)
+from clearance.store.tables.time import claims, review_times
 from clearance.store.tables.trail import (
     entries,
     notary,
@@ -36,16 +49,28 @@ __all__ = [
     "artifacts",
     "callbacks",
     "calls",
+    "channels",
+    "claims",
     "clearances",
     "decisions",
+    "deliveries",
     "entries",
     "facts",
+    "failed_sign_ins",
+    "identities",
+    "invitations",
     "keys",
     "late_answers",
+    "links",
     "metadata",
     "notary",
+    "parked_agents",
+    "passwords",
     "people",
     "policies",
+    "proposals",
+    "readers",
+    "review_times",
     "reviewed_calls",
     "reviews",
     "run_files",
@@ -53,6 +78,9 @@ __all__ = [
     "runs",
     "schemas",
     "seals",
+    "sessions",
+    "standing_approvals",
+    "standing_rules",
     "stream",
     "threads",
     "tools",

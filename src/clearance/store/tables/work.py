@@ -29,6 +29,9 @@ threads = Table(
     Column("fence", BigInteger, nullable=False),
     Column("owner", Text),
     Column("created_at", Instant, nullable=False),
+    # Closed by retention, which is through with it at `emptied_at`.
+    Column("closed_at", Instant),
+    Column("emptied_at", Instant),
 )
 Index(
     "threads_wanted",
@@ -56,6 +59,13 @@ runs = Table(
     Column("reason", Text),
     Column("created_at", Instant, nullable=False),
     Column("ended_at", Instant),
+    Column("redacted_at", Instant),
+)
+Index(
+    "threads_half_emptied",
+    threads.c.id,
+    sqlite_where=text("closed_at IS NOT NULL AND emptied_at IS NULL"),
+    postgresql_where=text("closed_at IS NOT NULL AND emptied_at IS NULL"),
 )
 _OPEN = text("state IN ('queued', 'running', 'waiting')")
 Index("runs_one_open", runs.c.thread_id, unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN)
@@ -84,6 +94,7 @@ _PENDING = text("status = 'pending'")
 Index(
     "reviews_inbox",
     reviews.c.risk.desc(),
+    reviews.c.deadline,
     reviews.c.asked_at,
     reviews.c.id,
     sqlite_where=_PENDING,
@@ -123,6 +134,7 @@ reviewed_calls = Table(
     Column("revision", Integer, nullable=False),
     Column("state", Text, nullable=False),
     Column("verdict", Json, nullable=False),
+    Column("since", Instant),
 )
 Index("reviewed_calls_by_key", reviewed_calls.c.key)
 
@@ -139,6 +151,8 @@ decisions = Table(
     Column("message", Text),
     Column("tool", Text),
     Column("arguments", Text),
+    Column("counted", Json),
+    Column("standing", Text),
 )
 Index("decisions_by_review", decisions.c.review_id, decisions.c.at)
 

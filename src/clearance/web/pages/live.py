@@ -1,0 +1,35 @@
+"""What pages are told as it happens: the stream of the API, by the cookie of a session."""
+
+from fastapi import APIRouter, Request, Response
+from sqlalchemy import Connection
+
+from clearance.credential import digest_of
+from clearance.errors import UnauthorizedError
+from clearance.store import sessions
+from clearance.web.access import Workspace
+from clearance.web.events import LastEventId, Topics, streamed
+from clearance.web.pages.viewer import Signed, shown
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/events")
+async def page_events(
+    request: Request,
+    here: Workspace,
+    viewer: Signed,
+    *,
+    topics: Topics = "reviews,runs",
+    last_event_id: LastEventId = None,
+) -> Response:
+    """Stream what happens to a page. It ends with the session."""
+    digest = digest_of(shown(request, here) or "")
+
+    def still(tx: Connection) -> None:
+        now = here.database.now(tx)
+        if sessions.opened_by(tx, digest, now=now, idle=here.session_limits.idle) is None:
+            raise UnauthorizedError("This session has ended.")
+
+    return await streamed(
+        request, here, viewer.person, still=still, topics=topics, last_event_id=last_event_id
+    )
