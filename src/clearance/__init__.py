@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clearance.apps.chat import ReviewedChat, create_reviewed_agent
     from clearance.assembly import open_workspace as open
     from clearance.expression import Cel
-    from clearance.policy import DecisionType, Effect, Policy, Risk, Rule, Threshold, predicate
+    from clearance.policy import DecisionType, Effect, Escalation, Policy, Risk, Rule, Threshold, predicate
     from clearance.policy_file import read_policy
     from clearance.workspace import Clearance
 
@@ -30,6 +30,7 @@ _HOMES = {
     "ClearanceMiddleware": ("clearance.adapters.langchain", "ClearanceMiddleware"),
     "DecisionType": ("clearance.policy", "DecisionType"),
     "Effect": ("clearance.policy", "Effect"),
+    "Escalation": ("clearance.policy", "Escalation"),
     "Policy": ("clearance.policy", "Policy"),
     "ReviewedChat": ("clearance.apps.chat", "ReviewedChat"),
     "Risk": ("clearance.policy", "Risk"),
@@ -48,6 +49,7 @@ __all__ = [
     "ClearanceMiddleware",
     "DecisionType",
     "Effect",
+    "Escalation",
     "Policy",
     "ReviewedChat",
     "Risk",

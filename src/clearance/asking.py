@@ -5,7 +5,7 @@ So it can be repeated after a crash, and notices when a call, a tool or the poli
 """
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -19,10 +19,12 @@ from clearance.ending import end_with_call
 from clearance.fingerprint import fingerprint
 from clearance.outcome import CallState
 from clearance.policy import DecisionType, Effect, Policy, Verdict, judge
+from clearance.recalling import recalled
+from clearance.redaction import secrets_in
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, closed
 from clearance.run import Run, RunState
 from clearance.schema import schema_hash, with_defaults
-from clearance.settlement import invalidate
+from clearance.settlement import answer_calls, invalidate
 from clearance.store import audit, calls, policies, reviews, runs
 from clearance.store.calls import LedgerRow
 from clearance.store.origins import origin
@@ -55,7 +57,9 @@ class Question:
     withheld: frozenset[DecisionType] = frozenset()
 
 
-def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) -> Review | None:
+def ask(
+    tx: Connection, question: Question, *, policy: Policy, now: datetime, new_id: Callable[[], str]
+) -> Review | None:
     """Return the review that the message waits for, made when there was none; None when nothing waits.
 
     A call that people were asked about before, and that is no longer what they saw, is theirs to decide even
@@ -69,6 +73,7 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
     rounds = reviews.of_message(tx, run.id, question.message)
     ledger = _ledger(tx, question)
     to_ask: list[ReviewedCall] = []
+    new: set[str] = set()
     whence = origin(tx, policy, run_id=run.id)
     for call in question.calls:
         row = ledger.get(call.key)
@@ -85,13 +90,17 @@ def ask(tx: Connection, question: Question, *, policy: Policy, now: datetime) ->
         elif question.by_model and was_rejected(ledger.values(), call, schema=tool.schema):
             refuse(tx, call, run_id=run.id, to=CallState.REJECTED, text=words.repeated(call.tool), now=now)
         else:
-            to_ask.append(_reviewed(tx, call, run=run, tool=tool, verdict=verdict))
+            # What people were asked about before is theirs to decide, whatever they said in advance.
+            new |= {call.key} if row is None else set()
+            to_ask.append(_reviewed(tx, call, run=run, tool=tool, verdict=verdict, now=now))
     waiting = next((found for found in rounds if found.status is ReviewStatus.PENDING), None)
     if waiting is not None and (to_ask or _has_changed(waiting, question)):
         to_ask += _taken_over(tx, waiting, question, asked={call.key for call in to_ask}, now=now)
         waiting = None
     if to_ask:
-        waiting = _next_round(tx, question, run, to_ask, rounds=rounds, now=now)
+        waiting = _next_round(
+            tx, question, run, to_ask, rounds=rounds, now=now, new=frozenset(new), new_id=new_id
+        )
     if waiting is not None:
         runs.set_state(tx, run.id, RunState.WAITING)
     return waiting
@@ -181,7 +190,7 @@ def _taken_over(
             text = words.gone(call.tool)
             refuse(tx, gone, run_id=waiting.run_id, to=CallState.BLOCKED, text=text, now=now)
         elif call.key not in asked and standing_call([waiting], proposed[call.key], tools=question.tools):
-            again.append(replace(call, state=Answer.WAITING, decisions=()))
+            again.append(replace(call, state=Answer.WAITING, decisions=(), since=now))
     return again
 
 
@@ -193,10 +202,19 @@ def _next_round(
     *,
     rounds: Sequence[Review],
     now: datetime,
-) -> Review:
-    """Ask people about these calls, in the order of the message."""
+    new: frozenset[str],
+    new_id: Callable[[], str],
+) -> Review | None:
+    """Ask people about these calls, in the order of the message; None: they said in advance what they say.
+
+    `new` are those that nobody was asked about before.
+    """
+    first = [call for call in to_ask if call.key in new]
+    answered = recalled(tx, first, run=run, kind=question.kind, tools=question.tools, now=now, new_id=new_id)
+    to_ask = [*answered, *(call for call in to_ask if call.key not in new)]
     order = [call.key for call in question.calls]
     number = max((found.round for found in rounds), default=0) + 1
+    asked = any(call.state is Answer.WAITING for call in to_ask)
     review = Review(
         id=f"{run.id}/{question.message}/{number}",
         run_id=run.id,
@@ -205,10 +223,11 @@ def _next_round(
         kind=question.kind,
         message=question.message,
         round=number,
-        status=ReviewStatus.PENDING,
+        status=ReviewStatus.PENDING if asked else ReviewStatus.SETTLED,
         version=1,
         requester=run.requester,
         asked_at=now,
+        ended_at=None if asked else now,
         deadline=deadline((call.verdict for call in to_ask), asked_at=now),
         calls=tuple(sorted(to_ask, key=lambda call: order.index(call.key))),
     )
@@ -218,6 +237,9 @@ def _next_round(
     audit.write(
         tx, AuditKind.REVIEW_ASKED, review.id, actor=run.requester, now=now, facts=asked_facts(review)
     )
+    if not asked:
+        answer_calls(tx, review, now=now, by=SYSTEM, new_id=new_id)
+        return None
     return review
 
 
@@ -241,7 +263,9 @@ def asked_facts(review: Review) -> dict[str, object]:
     }
 
 
-def _reviewed(tx: Connection, call: ToolCall, *, run: Run, tool: Tool, verdict: Verdict) -> ReviewedCall:
+def _reviewed(
+    tx: Connection, call: ToolCall, *, run: Run, tool: Tool, verdict: Verdict, now: datetime
+) -> ReviewedCall:
     salt = secrets.token_hex(16)
     return ReviewedCall(
         key=call.key,
@@ -253,7 +277,8 @@ def _reviewed(tx: Connection, call: ToolCall, *, run: Run, tool: Tool, verdict: 
         schema_hash=policies.keep_schema(tx, dict(tool.schema)),
         salt=salt,
         fingerprint=fingerprint(call, run=run.id, schema=tool.schema, salt=salt),
-        verdict=verdict,
+        verdict=verdict.hiding(secrets_in(tool.schema, parse_arguments(call.arguments))),
+        since=now,
     )
 
 

@@ -4,19 +4,24 @@ import getpass
 import os
 import secrets
 import socket
+from datetime import timedelta
 from pathlib import Path
 
 from sqlalchemy import Connection
 
 from clearance.adapters import plain
 from clearance.audit import AuditKind
+from clearance.breaker import Limits
 from clearance.engine import Engine
 from clearance.engine.embedded import EmbeddedEngine
 from clearance.engine.slots import folder_of
 from clearance.execution import Execution
 from clearance.gate import Gate
 from clearance.ledger import Ledger, new_id
+from clearance.membership import set_mode
 from clearance.notary import Notary, SigningKey
+from clearance.notices.linking import Linking
+from clearance.notices.messenger import Messenger
 from clearance.notices.targets import Allowed
 from clearance.notices.webhook import Courier
 from clearance.people import Person, Role
@@ -55,8 +60,24 @@ def open_workspace(
         folder = database.path.parent
     retrying(lambda: prepare(database))
     allowed = Allowed.read(settings.webhook_allow)
-    built = _build(database, folder, segments=segments or settings.segments, allowed=allowed)
+    built = _build(
+        database,
+        folder,
+        segments=segments or settings.segments,
+        allowed=allowed,
+        public_url=settings.public_url,
+        limits=Limits(settings.agent_calls, settings.agent_same_calls),
+    )
+    built.public_url, built.session_limits = settings.public_url, settings.session_limits
+    built.identity_provider = settings.identity_provider
     built.person = _local_person(built, person or settings.person or _user_name())
+    if settings.people_mode is not None:
+        set_mode(database, settings.people_mode, by=built.person)
+    if settings.retention_days is not None:
+        built.worker.retention, built.worker.retain = (
+            built.retention,
+            timedelta(days=settings.retention_days),
+        )
     if worker:
         built.worker.start()
     plain.opened(built)
@@ -72,7 +93,15 @@ def prepare(database: Database) -> None:
         setup(database)
 
 
-def _build(database: Database, home: Path, *, segments: int, allowed: Allowed) -> Clearance:
+def _build(
+    database: Database,
+    home: Path,
+    *,
+    segments: int,
+    allowed: Allowed,
+    public_url: str | None,
+    limits: Limits,
+) -> Clearance:
     programs = Programs()
     private = home / PRIVATE
     private.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -84,10 +113,11 @@ def _build(database: Database, home: Path, *, segments: int, allowed: Allowed) -
             engine.wake(tx, thread_id, program=program)
 
     ledger = Ledger(database, programs, wake, worker=_process_name(), new_id=new_id)
-    gate = Gate(database, programs=programs, wake=wake, new_id=new_id)
+    gate = Gate(database, programs=programs, wake=wake, new_id=new_id, limits=limits)
     execution = Execution(ledger)
     notary = Notary(database, SigningKey.load_or_create(private / "notary.key"))
-    worker = Worker(ledger, gate, execution, engine, notary, Courier(database, allowed))
+    messenger = Messenger(database, Linking(private / "links.key"), allowed, public_url)
+    worker = Worker(ledger, gate, execution, engine, notary, Courier(database, allowed), messenger)
     return Clearance(home, database, programs, engine, ledger, gate, execution, worker, person="")
 
 

@@ -23,7 +23,7 @@ class Credential:
     @property
     def digest(self) -> str:
         """What is kept. The secret is as long as a hash, so that a slow hash would protect nothing more."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return digest_of(self.text)
 
     def __repr__(self) -> str:
         return f"Credential({self.id!r})"
@@ -33,3 +33,8 @@ def read_credential(text: str) -> Credential | None:
     """Return the credential that a caller showed; None for what has not its form."""
     found = _FORM.fullmatch(text)
     return None if found is None else Credential(found[1], found[2])
+
+
+def digest_of(secret: str) -> str:
+    """Return what is kept of a secret of 32 random bytes: nobody gets from it to the secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()

@@ -26,6 +26,7 @@ from clearance.review import (
     ReviewedCall,
     ReviewKind,
     ReviewStatus,
+    counted,
     latest,
     tally,
 )
@@ -94,7 +95,7 @@ def settle(
     may not decide it, `InvalidReviewDecisionError` for a content that the rules do not allow.
     """
     check_open(review, version=version, now=now)
-    entitled = _entitled(review, by, people=people, mode=mode, party=party)
+    entitled = _entitled(review, by, people=people, mode=mode, party=party, now=now)
     calls = _applied(review, decisions, by=by, people=entitled, revise=revise)
     if all(_repeats(old, new) for old, new in zip(review.calls, calls, strict=True)):
         return review
@@ -109,14 +110,19 @@ def settle(
     )
 
 
-def check_open(review: Review, *, version: int, now: datetime) -> None:
-    """Raise `ReviewConflictError` unless the review waits, is the one that was seen, and is in time."""
+def check_waiting(review: Review, *, now: datetime) -> None:
+    """Raise `ReviewConflictError` unless the review waits and is in time."""
     if review.status is not ReviewStatus.PENDING:
         raise ReviewConflictError(f"Review {review.id} is {review.status} already. {outcome(review)}", review)
     if is_over(review.deadline, now=now):
         raise ReviewConflictError(
             f"Review {review.id} expired at {review.deadline:%Y-%m-%d %H:%M:%S} UTC.", review
         )
+
+
+def check_open(review: Review, *, version: int, now: datetime) -> None:
+    """Raise `ReviewConflictError` unless the review waits, is in time, and is the one that was seen."""
+    check_waiting(review, now=now)
     if review.version != version:
         raise ReviewConflictError(
             f"Review {review.id} changed since you read it (version {review.version}, you saw {version}). "
@@ -167,34 +173,45 @@ def _as_one(calls: list[ReviewedCall]) -> list[ReviewedCall]:
     return calls if no is None else [replace(call, state=no) for call in calls]
 
 
+def why_not(review: Review, person: Person, *, mode: Mode, party: str, now: datetime) -> str | None:
+    """Return why this person may not decide the review at `now`, or None when they may.
+
+    `party` is the person on whose behalf it was asked.
+    """
+    return _refusal(review, person, mode=mode, party=party) or _counts_nowhere(person, review, now=now)
+
+
+def _refusal(review: Review, person: Person, *, mode: Mode, party: str) -> str | None:
+    operators_only = review.kind is ReviewKind.OUTCOME and not any(
+        call.verdict.rules for call in review.calls
+    )
+    own = own_request(call.verdict for call in review.waiting)
+    return refusal(person, requester=party, mode=mode, operators_only=operators_only, own=own)
+
+
 def _entitled(
-    review: Review, by: Person, *, people: Mapping[str, Person], mode: Mode, party: str
+    review: Review, by: Person, *, people: Mapping[str, Person], mode: Mode, party: str, now: datetime
 ) -> dict[str, Person]:
     """Return those of the people who may decide the review, or raise `ForbiddenError` when `by` may not.
 
     Who may not decide any more has no say, whatever they said before.
     """
-    operators_only = review.kind is ReviewKind.OUTCOME and not any(
-        call.verdict.rules for call in review.calls
-    )
-
-    own = own_request(call.verdict for call in review.waiting)
-
-    def why_not(person: Person) -> str | None:
-        return refusal(person, requester=party, mode=mode, operators_only=operators_only, own=own)
-
-    reason = why_not(by) or _counts_nowhere(by, review)
+    reason = why_not(review, by, mode=mode, party=party, now=now)
     if reason is not None:
         raise ForbiddenError(reason)
-    return {name: person for name, person in people.items() if why_not(person) is None}
+    return {
+        name: person
+        for name, person in people.items()
+        if _refusal(review, person, mode=mode, party=party) is None
+    }
 
 
-def _counts_nowhere(person: Person, review: Review) -> str | None:
-    """Say so when a person belongs to no group that any waiting call needs."""
-    who = [threshold for call in review.waiting for threshold in call.verdict.who]
-    if any(counts_for(person, threshold) for threshold in who):
+def _counts_nowhere(person: Person, review: Review, *, now: datetime) -> str | None:
+    """Say so when a person belongs to no group that any waiting call needs, or was escalated to by now."""
+    who = [(call, threshold) for call in review.waiting for threshold in call.verdict.who]
+    if any(counts_for(person, threshold, elapsed=call.elapsed(now)) for call, threshold in who):
         return None
-    groups = sorted({threshold.group for threshold in who if threshold.group is not None})
+    groups = sorted({threshold.group for _, threshold in who if threshold.group is not None})
     return f"{person.name} is in none of the groups that decide this: {', '.join(groups)}."
 
 
@@ -215,7 +232,7 @@ def _repeats(old: ReviewedCall, new: ReviewedCall) -> bool:
     return (
         before is not None
         and (old.state, old.revision) == (new.state, new.revision)
-        and (before.type, before.message) == (said.type, said.message)
+        and (before.type, before.message, before.counted) == (said.type, said.message, said.counted)
     )
 
 
@@ -238,13 +255,15 @@ def _apply(
     if decision.type is DecisionType.REVISE and kind is not ReviewKind.PLAN:
         raise InvalidReviewDecisionError(f"Only a plan is sent back to be revised; {call.tool} is a call.")
     if decision.type is DecisionType.EDIT:
-        if not any(counts_for(by, threshold) for threshold in call.verdict.who):
+        elapsed = call.elapsed(decision.at)
+        if not any(counts_for(by, threshold, elapsed=elapsed) for threshold in call.verdict.who):
             raise InvalidReviewDecisionError(f"{by.name} is in no group that decides {call.tool}.")
         call = _edited(call, decision, revise=revise)
     # Later is later, even where the clock was set back: what a person said last is what counts.
     after = max((item.at + timedelta(microseconds=1) for item in call.decisions), default=decision.at)
-    counted = replace(decision, revision=call.revision, at=max(decision.at, after))
-    call = replace(call, decisions=(*call.decisions, counted))
+    said = replace(decision, revision=call.revision, at=max(decision.at, after))
+    said = replace(said, counted=counted(call, said, by=by))
+    call = replace(call, decisions=(*call.decisions, said))
     return replace(call, state=tally(call, people))
 
 
@@ -261,7 +280,9 @@ def _edited(call: ReviewedCall, decision: Decision, *, revise: Revise) -> Review
         raise InvalidReviewDecisionError(f"The policy denies {tool} with these arguments.")
     if not {DecisionType.APPROVE, DecisionType.EDIT} <= set(verdict.decisions):
         raise InvalidReviewDecisionError(f"The rules of {tool} do not let an edit clear it.")
-    return replace(revised, revision=call.revision + 1, state=Answer.WAITING)
+    # Where other people are needed from now on, it is now that they are asked.
+    since = call.since if verdict.who == call.verdict.who else decision.at
+    return replace(revised, revision=call.revision + 1, state=Answer.WAITING, since=since)
 
 
 def _require_order_free(items: Sequence[Mapping[str, Any]], waiting: Sequence[ReviewedCall]) -> None:

@@ -15,7 +15,11 @@
     │   ├─ ThreadBusyError
     │   ├─ ReviewPendingError
     │   ├─ ReviewConflictError               decided, expired or withdrawn before
+    │   ├─ ReviewClaimedError                somebody else says that they are looking at it
     │   └─ KeyReusedError                    the same key with other arguments
+    ├─ TooManyTriesError            429 16   a secret was wrong too often; wait a little
+    ├─ AgentParkedError             429 18   the agent proposed too much; an operator lets it go on
+    ├─ ThreadClosedError            410 17   retention has removed the thread's values
     ├─ CallRefusedError             409  7   the call did not run and will not
     │   ├─ CallRejectedError
     │   └─ CallBlockedError
@@ -31,9 +35,11 @@
 stop, given to a segment whose thread was taken over, and no handler on the way may swallow it.
 """
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
@@ -162,12 +168,67 @@ class ReviewConflictError(ConflictError):
         self.review = review
 
 
+class ReviewClaimedError(ConflictError):
+    """Somebody else says that they are looking at a review: `person`, until `until`."""
+
+    def __init__(self, review_id: str, *, person: str, until: datetime) -> None:
+        super().__init__(
+            f"{person} is looking at review {review_id} until {until:%Y-%m-%d %H:%M:%S} UTC. "
+            "Take it over if you must; it can be decided in any case."
+        )
+        self.review_id = review_id
+        self.person = person
+        self.until = until
+
+
 class KeyReusedError(ConflictError):
     """A key stands for one call; other arguments need another key."""
 
     def __init__(self, key: str) -> None:
         super().__init__(f"Key {key} was used for other arguments. Use a new key for another call.")
         self.key = key
+
+
+class TooManyTriesError(ClearanceError):
+    """A secret was wrong too often. `seconds` is how long nothing is looked at."""
+
+    status = 429
+    exit_code = 16
+
+    def __init__(self, wait: timedelta) -> None:
+        self.seconds = max(math.ceil(wait.total_seconds()), 1)
+        when = f"{self.seconds} seconds" if self.seconds < 120 else f"{math.ceil(self.seconds / 60)} minutes"
+        super().__init__(f"That failed too often. Try again in {when if self.seconds > 1 else 'a second'}.")
+
+
+class AgentParkedError(ClearanceError):
+    """The breaker has parked the agent: nothing that it proposes is taken, or runs, until it may go on."""
+
+    status = 429
+    exit_code = 18
+
+    def __init__(self, agent: str, reason: str) -> None:
+        super().__init__(
+            f"The breaker has parked the agent {agent}: {reason}. Nothing of it runs until an operator lets "
+            f"it go on: clearance agents resume {agent}"
+        )
+        self.agent = agent
+        self.reason = reason
+
+
+class ThreadClosedError(ClearanceError):
+    """Retention has removed the values of a thread, and with them what it could go on from."""
+
+    status = 410
+    exit_code = 17
+
+    def __init__(self, thread_id: str, closed_at: datetime) -> None:
+        super().__init__(
+            f"Thread {thread_id} is closed: its values were removed by retention on {closed_at:%Y-%m-%d}. "
+            "What happened in it stands in the trail. Start another thread."
+        )
+        self.thread_id = thread_id
+        self.closed_at = closed_at
 
 
 class CallRefusedError(ClearanceError):

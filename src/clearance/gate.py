@@ -4,17 +4,21 @@ Each verb is one transaction that locks the thread's row first, so that all of t
 it writes (review, decisions, trail, clearances, wake) is there together or not at all.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection
 
+from clearance import claiming
 from clearance.asking import Question, ask
 from clearance.audit import AuditKind, salted_hash
+from clearance.breaker import NO_LIMITS, Limits, watch
 from clearance.deadline import is_over
 from clearance.decision import check_open, named_calls, read_decisions, settle
 from clearance.errors import (
+    AgentParkedError,
     ConflictError,
     Fault,
     ForbiddenError,
@@ -31,10 +35,14 @@ from clearance.once import look as look_once
 from clearance.people import Person, Role, has_role
 from clearance.policy import judge
 from clearance.program import Programs
+from clearance.redaction import secrets_in, unmasked
+from clearance.remembering import expire
+from clearance.reminding import remind
 from clearance.review import Decision, Review, ReviewedCall, ReviewKind, ReviewStatus, closed
 from clearance.schema import check_arguments, with_defaults
 from clearance.settlement import Wake, close_calls, settle_calls
-from clearance.store import audit, people, policies, reviews, runs
+from clearance.store import audit, claims, people, policies, reviews, runs
+from clearance.store.claims import Claim
 from clearance.store.database import Database
 from clearance.store.origins import origin
 from clearance.toolcall import ToolCall
@@ -48,29 +56,43 @@ class Gate:
     """The verbs on reviews. `new_id` makes fresh ids; `wake` asks for a segment in the same transaction."""
 
     def __init__(
-        self, database: Database, *, programs: Programs, wake: Wake, new_id: Callable[[], str]
+        self,
+        database: Database,
+        *,
+        programs: Programs,
+        wake: Wake,
+        new_id: Callable[[], str],
+        limits: Limits = NO_LIMITS,
     ) -> None:
         self.database = database
         self.programs = programs
         self._wake = wake
         self._new_id = new_id
+        self._limits = limits
 
     def ask(self, question: Question) -> Review | None:
         """Ask people about those calls of one AI message that need it; return the review that waits.
 
         None: nothing waits, every call is settled or needs nobody. Asking again changes nothing, unless
         what is asked about changed: then the old review is invalidated and the next round asked.
-        Raises `FenceLostError` for a segment that was taken over.
+        Raises `FenceLostError` for a segment that was taken over, `AgentParkedError` for an agent that
+        proposes too much.
         """
         counted = {"clearance__calls": len(question.calls)}
         with in_run("clearance.ask", question.run_id, **counted), self.database.write() as tx:
             known = self.programs.policies(question.program)
             policy = policies.active(tx, question.program, known=known)
+            runs.lock_thread(tx, question.thread_id)
             now = self.database.now(tx)
-            review = ask(tx, question, policy=policy, now=now)
+            requester = runs.run(tx, question.run_id).requester
+            parked = watch(tx, question.calls, self._limits, requester=requester, now=now)
+            review = None if parked else ask(tx, question, policy=policy, now=now, new_id=self._new_id)
             self.database.announce(tx, question.run_id)
             at("in-ask")
-            return review
+        # After the commit: what was counted stays.
+        if parked is not None:
+            raise AgentParkedError(parked.agent, parked.reason)
+        return review
 
     def decide(
         self,
@@ -144,8 +166,34 @@ class Gate:
             raise ForbiddenError("Only who asked for this, or an operator, can withdraw it.")
         return self._close(found, ReviewStatus.WITHDRAWN, by=by, reason=reason, once=once)
 
+    def claim(self, review_id: str, *, by: str, take_over: bool = False) -> Claim:
+        """Say that a person who may decide a review is looking at it, for 30 minutes; again renews it.
+
+        It binds nobody: others can still decide. Raises `ReviewClaimedError` while another holds it, unless
+        it is to be taken over; `ReviewConflictError` when it waits no more, `ForbiddenError`.
+        """
+        with self._holding(review_id) as (tx, review, now):
+            return claiming.claim(tx, review, by=people.person(tx, by), now=now, take_over=take_over)
+
+    def release(self, review_id: str, *, by: str) -> bool:
+        """End a person's claim on a review; False: they had none. `ReviewClaimedError`: it is another's."""
+        with self._holding(review_id) as (tx, review, now):
+            return claiming.release(tx, review, by=people.person(tx, by), now=now)
+
+    @contextmanager
+    def _holding(self, review_id: str) -> Iterator[tuple[Connection, Review, datetime]]:
+        """Give a transaction that holds the review's thread, the review, and the instant."""
+        with self.database.write() as tx:
+            runs.lock_thread(tx, reviews.thread_of(tx, review_id))
+            yield tx, reviews.review(tx, review_id), self.database.now(tx)
+
     def sweep(self) -> int:
-        """Expire the reviews whose deadline is over; return how many. Harmless from several workers."""
+        """Do what is due: remind and escalate, end standing rules, expire the reviews whose deadline is over.
+
+        Returns how many reviews expired. Harmless from several workers.
+        """
+        remind(self.database, limit=SWEEP_LIMIT)
+        expire(self.database)
         with self.database.read() as tx:
             due = reviews.due(tx, now=self.database.now(tx), limit=SWEEP_LIMIT)
             found = [reviews.review(tx, review_id) for review_id, _ in due]
@@ -196,6 +244,7 @@ class Gate:
             return before
         if not reviews.save(tx, before, after):
             raise ReviewConflictError(f"Review {before.id} was decided at this moment.", before)
+        claims.end(tx, before.id, person=by)
         self._record_decided(tx, before, after, by=by, now=now)
         if after.status is ReviewStatus.SETTLED:
             settle_calls(tx, after, now=now, by=by, new_id=self._new_id, wake=self._wake)
@@ -240,6 +289,8 @@ class Gate:
             known = ", ".join(policies.tool_names(tx, review.program))
             fault = Fault("/edited_action/name", f"is no tool of this agent; it has {known}")
             raise InvalidReviewDecisionError(f"There is no tool {tool}.", faults=[fault])
+        secret = call.verdict.secret if tool == call.tool else ()
+        arguments = unmasked(arguments, before=call.arguments, pointers=secret)
         parsed = check_arguments(tool, schema, arguments)
         policy = policies.active(tx, review.program, known=self.programs.policies(review.program))
         edited = ToolCall(key=call.key, tool=tool, arguments=arguments)
@@ -254,7 +305,7 @@ class Gate:
                 tool,
                 arguments=with_defaults(schema, parsed),
                 origin=origin(tx, policy, run_id=review.run_id),
-            ),
+            ).hiding([*call.verdict.secret, *secrets_in(schema, parsed)]),
         )
 
     def _record_decided(

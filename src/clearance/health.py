@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from clearance.outcome import CallState
 from clearance.review import ReviewKind, ReviewStatus
 from clearance.run import RunState
-from clearance.store import audit, callbacks, calls, people, reviews, runs
+from clearance.store import audit, callbacks, calls, deliveries, people, reviews, runs
 from clearance.store.database import Database
 
 SLOW = timedelta(minutes=1)
@@ -129,6 +129,17 @@ def _callbacks(tx: Connection, _: Database) -> Iterator[Finding]:
         )
 
 
+def _notices(tx: Connection, _: Database) -> Iterator[Finding]:
+    count = deliveries.undelivered(tx)
+    if count:
+        messages = "1 message" if count == 1 else f"{count} messages"
+        yield Finding(
+            Level.ATTENTION,
+            f"{messages} to people could not be sent, however often they were tried",
+            "See why: clearance channels deliveries --undelivered",
+        )
+
+
 def _people(tx: Connection, _: Database) -> Iterator[Finding]:
     yield Finding(Level.GOOD, f"people: {people.mode(tx)} mode")
 
@@ -150,5 +161,6 @@ _LOOKS: tuple[Callable[[Connection, Database], Iterator[Finding]], ...] = (
     _reviews,
     _trail,
     _callbacks,
+    _notices,
     _people,
 )

@@ -15,9 +15,10 @@ from clearance.ending import end_with_call
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Taken, outcome_of
 from clearance.outcome import CallState, Outcome
+from clearance.redaction import masked
 from clearance.results import Result, bound
 from clearance.review import ReviewKind, ReviewStatus, closed
-from clearance.store import audit, calls, reviews, runs
+from clearance.store import audit, calls, reviews, runs, secret_parts
 from clearance.uncertainty import make_uncertain
 
 
@@ -78,7 +79,9 @@ def _fail_reading(ledger: Ledger, tx: Connection, taken: Taken, *, now: datetime
 def _bring_in(tx: Connection, taken: Taken, *, text: str, state: CallState, now: datetime) -> None:
     """Let the thread's next message tell the model what became of a call whose turn went on without it."""
     error = state is not CallState.EXECUTED
-    text = words.late_answer(taken.tool.name, taken.arguments, text=text, error=error)
+    program = runs.run(tx, taken.run_id).program
+    told = masked(taken.arguments, secret_parts.of_call(tx, program, taken.tool.name, taken.arguments))
+    text = words.late_answer(taken.tool.name, told, text=text, error=error)
     answer_id = f"{taken.key}/{taken.attempt}"
     calls.add_late_answer(tx, answer_id, thread_id=taken.thread_id, key=taken.key, text=text, now=now)
 

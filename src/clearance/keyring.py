@@ -24,7 +24,7 @@ def add_key(database: Database, name: str, *, person: str, by: str, made: Creden
     Raises `ForbiddenError` unless `by` is an admin, or makes a key of their own; `NotFoundError`,
     `ConflictError` for a name that is taken.
     """
-    _check_name(name)
+    check_name(name)
     with database.write() as tx:
         now = database.now(tx)
         owner = people.person(tx, person)
@@ -43,12 +43,16 @@ def add_key(database: Database, name: str, *, person: str, by: str, made: Creden
 def add_agent(database: Database, name: str, *, behind: str, by: str) -> Person:
     """Make an agent known here, which proposes for the person `behind` it; the same agent again is the same.
 
-    Raises `ConflictError` when somebody else has that name.
+    Raises `ForbiddenError` unless `by` is an admin, or the person behind it; `ConflictError` when somebody
+    else has that name.
     """
-    _check_name(name)
+    check_name(name)
     with database.write() as tx:
         now = database.now(tx)
+        maker = people.person(tx, by)
         agent = Person(name, name, role=Role.VIEWER, kind=Kind.AGENT, behind=people.person(tx, behind).id)
+        if not has_role(maker, Role.ADMIN) and maker.id != agent.behind:
+            raise ForbiddenError(f"Only an admin makes agents for others; {maker.name} is a {maker.role}.")
         if people.add(tx, agent, now=now):
             facts = {"role": agent.role, "kind": agent.kind, "behind": agent.behind}
             audit.write(tx, AuditKind.PERSON_ADDED, name, actor=by, now=now, facts=facts)
@@ -73,7 +77,8 @@ def revoke_key(database: Database, name: str, *, by: str) -> Key:
         return key
 
 
-def _check_name(name: str) -> None:
+def check_name(name: str) -> None:
+    """Raise `InvalidInputError` for what cannot be the name of a key, a person or an agent."""
     if not 1 <= len(name) <= MAX_NAME or not name.isprintable() or name.strip() != name or "/" in name:
         raise InvalidInputError(
             f"A name has 1 to {MAX_NAME} printable characters, no '/', and no space at its ends."

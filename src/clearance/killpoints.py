@@ -49,6 +49,10 @@ PLACES = (
     # a run of the research pipeline; `file-kept` for what is new alone
     "file-kept",
     "stage-reached",
+    # retention
+    "in-redact",
+    "redacted",
+    "checkpoints-gone",
     # the trail
     "in-number",
     "numbered",

@@ -19,12 +19,13 @@ from clearance.store.database import Database
 from clearance.store.invitations import Invitation, Purpose
 
 LINK_LASTS = timedelta(hours=24)
+SIGN_IN_LINK_LASTS = timedelta(hours=1)
 MOST_OF_A_NAME = 200
 
 
 @dataclass(frozen=True)
 class Link:
-    """A link by which somebody sets their password, once. `token` is in its address, and nowhere else."""
+    """A link by which somebody gets in, once. `token` is in its address, and nowhere else."""
 
     token: str
     person: Person
@@ -87,6 +88,18 @@ def first_link(database: Database, *, by: str) -> Link | None:
             return None
         person = people.person(tx, by if by in admins else admins[0])
         return _invite(database, tx, person, by=by, purpose=Purpose.ADMIN)
+
+
+def sign_in_link(database: Database, *, by: str) -> Link | None:
+    """Return a link that signs in the only person of a workspace, without a password; good for an hour.
+
+    None where there are several, or where a password or a provider is there to sign in with: then that counts.
+    """
+    with database.write() as tx:
+        if can_sign_in(tx) or people.mode(tx) is not Mode.SINGLE_USER:
+            return None
+        _admin(tx, by)
+        return _invite(database, tx, people.person(tx, by), by=by, purpose=Purpose.SIGN_IN)
 
 
 def disable(database: Database, id: str, *, by: str) -> Person:
@@ -173,7 +186,8 @@ def _change(
 
 def _invite(database: Database, tx: Connection, person: Person, *, by: str, purpose: Purpose) -> Link:
     now = database.now(tx)
-    link = Link(secrets.token_urlsafe(32), person, now + LINK_LASTS)
+    lasts = SIGN_IN_LINK_LASTS if purpose is Purpose.SIGN_IN else LINK_LASTS
+    link = Link(secrets.token_urlsafe(32), person, now + lasts)
     invitation = Invitation(person.id, purpose, now, link.expires_at)
     invitations.add(tx, invitation, digest=digest_of(link.token))
     facts = {"purpose": purpose, "expires_at": link.expires_at.isoformat()}

@@ -10,6 +10,7 @@ from typing import Any
 from clearance.policy import DecisionType
 from clearance.review import Review, ReviewedCall
 from clearance.toolcall import parse_arguments
+from clearance.veil import veiled
 
 
 def build_review_request(
@@ -19,7 +20,7 @@ def build_review_request(
 
     `schemas` are the tools' JSON Schemas by `schema_hash`; `address` is where people decide it.
     """
-    waiting = review.waiting
+    waiting = veiled(review).waiting
     first = waiting[0] if len(waiting) == 1 else None
     return {
         "action_requests": [_request(call) for call in waiting],

@@ -17,6 +17,9 @@ from typing import Any
 
 from clearance.errors import PolicyError
 from clearance.expression import Cel, Origin
+from clearance.redaction import named_in
+from clearance.threshold import Escalation as Escalation
+from clearance.threshold import Threshold as Threshold
 from clearance.toolcall import canonical
 
 
@@ -54,21 +57,6 @@ _DECISIONS = tuple(DecisionType)
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """How many different people must say the same, all of them of `group` where one is named."""
-
-    approve: int = 1
-    reject: int = 1
-    group: str | None = None
-
-    def __post_init__(self) -> None:
-        if type(self.approve) is not int or type(self.reject) is not int:
-            raise PolicyError("A threshold counts people: 'approve' and 'reject' are whole numbers.")
-        if self.group is not None and not isinstance(self.group, str):
-            raise PolicyError("The group of a threshold is a name.")
-
-
-@dataclass(frozen=True)
 class Predicate:
     """A Python condition on a call's arguments, known to the trail by name and version.
 
@@ -90,10 +78,13 @@ class Rule:
     """One rule. `tool` is a name or a glob; without `when` it matches every call of the tool.
 
     `decisions` limits what people may answer; `expire` closes the review after that time, as a rejection;
+    `remind` says after which times people are told again; `escalate` lets another group decide too, in place
+    of the groups of `who`, from a time on; all of them in elapsed time since the question was asked;
     `reason` demands a written reason for a rejection; `flags` maps an argument to why it is pointed out;
     `self_approval` says whether who asked may decide; None leaves that to the workspace. `summary` is a
-    sentence with names of arguments in braces. Words such as "hold" stand for their members. Raises
-    `PolicyError` for what cannot be part of a rule.
+    sentence with names of arguments in braces; `secret` names arguments that nobody is shown, such as
+    `card.number`. Words such as "hold" stand for their members. Raises `PolicyError` for what cannot be
+    part of a rule.
     """
 
     tool: str
@@ -108,6 +99,9 @@ class Rule:
     name: str = ""
     self_approval: bool | None = None
     summary: str = ""
+    remind: tuple[timedelta, ...] = ()
+    escalate: Escalation | None = None
+    secret: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = _ill_typed(self)
@@ -116,6 +110,8 @@ class Rule:
         object.__setattr__(self, "effect", Effect(self.effect))
         object.__setattr__(self, "risk", Risk(self.risk))
         object.__setattr__(self, "who", tuple(self.who))
+        object.__setattr__(self, "secret", tuple(self.secret))
+        object.__setattr__(self, "remind", tuple(sorted(set(self.remind))))
         if self.decisions is not None:
             object.__setattr__(self, "decisions", tuple(map(DecisionType, self.decisions)))
 
@@ -171,6 +167,13 @@ class Verdict:
     faults: tuple[str, ...] = ()
     self_approval: bool | None = None
     summaries: tuple[str, ...] = ()
+    remind: tuple[timedelta, ...] = ()
+    escalate: tuple[Escalation, ...] = ()
+    secret: tuple[str, ...] = ()
+
+    def hiding(self, pointers: Iterable[str]) -> "Verdict":
+        """Return the verdict with these parts of the arguments secret too, as JSON pointers."""
+        return replace(self, secret=tuple(sorted({*self.secret, *pointers})))
 
 
 def own_request(verdicts: Iterable[Verdict]) -> bool | None:
@@ -213,7 +216,8 @@ def judge(
             matching.append(replace(rule, effect=Effect.HOLD))
         elif matches:
             matching.append(rule)
-    return _add_up(policy, matching, faults=tuple(faults))
+    names = {name for rule in matching for name in rule.secret}
+    return _add_up(policy, matching, faults=tuple(faults)).hiding(named_in(names, arguments))
 
 
 def rule_matches(
@@ -270,6 +274,8 @@ def _add_up(policy: Policy, rules: Sequence[Rule], *, faults: tuple[str, ...]) -
         faults=tuple(sorted(faults)),
         self_approval=_self_approval(rules),
         summaries=tuple(sorted({rule.summary for rule in rules} - {""})),
+        remind=tuple(sorted({after for rule in rules for after in rule.remind})),
+        escalate=tuple(sorted({rule.escalate for rule in rules if rule.escalate})),
     )
 
 
@@ -286,8 +292,9 @@ def shared_decisions(rules: Sequence[Rule]) -> tuple[DecisionType, ...]:
 
 
 def _thresholds(rules: Sequence[Rule]) -> tuple[Threshold, ...]:
-    named = {threshold for rule in rules for threshold in rule.who}
-    return tuple(sorted(named, key=lambda t: (t.group or "", t.approve, t.reject))) or (Threshold(),)
+    """Return what is demanded: a rule that does not escalate demands its own group's people for ever."""
+    named = {threshold.escalating(rule.escalate) for rule in rules for threshold in rule.who}
+    return tuple(sorted(named, key=Threshold.order)) or (Threshold(),)
 
 
 def _ill_typed(rule: Rule) -> str | None:
@@ -304,11 +311,17 @@ def _ill_typed(rule: Rule) -> str | None:
         )
         or (isinstance(rule.when, Cel) and not isinstance(rule.when.text, str)),
         "'who' is a tuple of thresholds": not _all_are(rule.who, Threshold),
+        "'escalate' is an Escalation(…), which stands in the rule and in no threshold": not _all_are(
+            (rule.escalate,), Escalation | None
+        )
+        or (_all_are(rule.who, Threshold) and any(threshold.also for threshold in rule.who)),
+        "'remind' is a tuple of timedeltas": not _all_are(rule.remind, timedelta),
         f"'decisions' is a tuple of some of {', '.join(_DECISIONS)}": not _all_are(given, str)
         or any(item not in _DECISIONS for item in rule.decisions or ()),
         "'expire' is a timedelta, such as timedelta(hours=1)": not _all_are((rule.expire,), timedelta | None),
         "'reason' is True or False": not _all_are((rule.reason,), bool),
         "'summary' is text": not _all_are((rule.summary,), str),
+        "'secret' is a tuple of names of arguments": not _all_are(rule.secret, str),
         "'self_approval' is True, False or None": not _all_are((rule.self_approval,), bool | None),
         "'flags' map names of arguments to text": not isinstance(flags, Mapping)
         or not _all_are((*flags.keys(), *flags.values()), str),
@@ -335,6 +348,9 @@ def _rule_to_json(rule: Rule) -> dict[str, Any]:
         # Only where it is said, so that the versions of older policies stay what they are.
         **({} if rule.self_approval is None else {"self_approval": rule.self_approval}),
         **({"summary": rule.summary} if rule.summary else {}),
+        **({"secret": list(rule.secret)} if rule.secret else {}),
+        **({"remind": [each.total_seconds() for each in rule.remind]} if rule.remind else {}),
+        **({} if rule.escalate is None else {"escalate": rule.escalate.to_json()}),
     }
 
 

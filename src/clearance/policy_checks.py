@@ -9,6 +9,7 @@ from typing import Any
 from clearance.errors import PolicyError
 from clearance.expression import Cel, read
 from clearance.policy import Effect, Policy, Predicate, Rule, shared_decisions
+from clearance.redaction import first_of
 from clearance.summary import fields, flaw
 
 LONGEST_EXPIRE = timedelta(days=3653)
@@ -123,12 +124,32 @@ def _impossible(place: int, rule: Rule) -> Iterator[Finding]:
         yield Finding(place, "who", f"{said} has a threshold of a group without a name")
     if (wrong := flaw(rule.summary)) is not None:
         yield Finding(place, "summary", f"{said}: {wrong}")
+    yield from _impossible_times(place, rule)
     if rule.expire is not None and rule.expire <= timedelta(0):
         yield Finding(place, "expire", f"{said} expires before it is asked")
     if rule.expire is not None and rule.expire > LONGEST_EXPIRE:
         yield Finding(
             place, "expire", f"{said} expires after more than {LONGEST_EXPIRE.days} days: leave it out"
         )
+
+
+def _impossible_times(place: int, rule: Rule) -> Iterator[Finding]:
+    """Name reminders and escalations that could never come, or never end."""
+    said = f"rule {rule.label!r}"
+    times = [("remind", "reminds", after) for after in rule.remind]
+    if rule.escalate is not None:
+        times.append(("escalate", "escalates", rule.escalate.after))
+        if not rule.escalate.to.strip():
+            yield Finding(place, "escalate", f"{said} escalates to a group without a name")
+    for key, does, after in times:
+        if after <= timedelta(0):
+            yield Finding(place, key, f"{said} {does} before it is asked")
+        elif rule.expire is not None and after >= rule.expire:
+            yield Finding(place, key, f"{said} {does} when it has expired already")
+        elif after > LONGEST_EXPIRE:
+            yield Finding(
+                place, key, f"{said} {does} after more than {LONGEST_EXPIRE.days} days: leave it out"
+            )
 
 
 def _condition(place: int, rule: Rule) -> Iterator[Finding]:
@@ -142,10 +163,12 @@ def _condition(place: int, rule: Rule) -> Iterator[Finding]:
 
 
 def _unknown_groups(place: int, rule: Rule, *, groups: Sequence[str]) -> Iterator[Finding]:
-    for threshold in rule.who:
-        if threshold.group is not None and threshold.group not in groups:
+    named = [("who", threshold.group) for threshold in rule.who]
+    named.append(("escalate", rule.escalate.to if rule.escalate else None))
+    for key, group in named:
+        if group is not None and group not in groups:
             known = f"there are {', '.join(groups)}" if groups else "nobody here is in a group"
-            yield Finding(place, "who", f"rule {rule.label!r} names the group {threshold.group!r}; {known}")
+            yield Finding(place, key, f"rule {rule.label!r} names the group {group!r}; {known}")
 
 
 def _unknown_arguments(place: int, rule: Rule, schemas: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
@@ -157,6 +180,10 @@ def _unknown_arguments(place: int, rule: Rule, schemas: Mapping[str, Mapping[str
         if not any(_may_have(schema, argument) for schema in found):
             message = f"rule {rule.label!r} flags {argument!r}, which is no argument of its tools"
             yield Finding(place, "flags", message)
+    for argument in sorted({first_of(name) for name in rule.secret}):
+        if not any(_may_have(schema, argument) for schema in found):
+            message = f"rule {rule.label!r} hides {argument!r}, which is no argument of its tools"
+            yield Finding(place, "secret", message)
     for argument in fields(rule.summary):
         if not any(_may_have(schema, argument) for schema in found):
             message = (

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from clearance.errors import Fault, PolicyError
 from clearance.expression import Cel
-from clearance.policy import DecisionType, Effect, Policy, Risk, Rule, Threshold
+from clearance.policy import DecisionType, Effect, Escalation, Policy, Risk, Rule, Threshold
 from clearance.policy_checks import Tools, findings
 
 MAX_TEXT = 1024 * 1024
@@ -23,9 +23,12 @@ RULE_KEYS: Mapping[str, str] = {
     "who": 'thresholds, such as `{approve = 2, reject = 1, from = "group:finance"}`',
     "decisions": "what people may answer: `approve`, `edit`, `reject`, `respond`, `revise`",
     "expire": "after which time the review ends as a rejection: `90s`, `30m`, `4h`, `2d`, `1w`, `1d12h`",
+    "remind": 'after which time people are told again: `"30m"`, or several: `["30m", "2h"]`',
+    "escalate": 'who may decide too, and from when on: `{after = "2h", to = "group:leads"}`',
     "reason": '`true` or `"required"`: a rejection needs a written reason',
     "self_approval": "`true`: who asked may decide; `false`: never; without it the workspace's mode counts",
     "summary": "a sentence for people, with names of arguments in braces: `Pay {amount} to {to}`",
+    "secret": "arguments that nobody is shown: names, with dots towards what is inside them: `card.number`",
     "flags": 'arguments to point out, with the reason: `{amount = "more than usual"}`',
 }
 """The keys of a `[[rule]]`, and what each of them means."""
@@ -205,9 +208,12 @@ class _Reader:
             "who": self._who,
             "decisions": self._decisions,
             "expire": self._time,
+            "remind": self._remind,
+            "escalate": self._escalate,
             "reason": lambda number, key, value: value == "required" or self._bool(number, key, value),
             "self_approval": self._bool,
             "flags": self._flags,
+            "secret": self._names,
             "summary": self._text,
         }
 
@@ -248,6 +254,30 @@ class _Reader:
         self._wrong(number, key, f"{key} is a time such as 90s, 30m, 4h, 2d, 1w or 1d12h")
         return None
 
+    def _names(self, number: int, key: str, value: object) -> tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) and item.strip("/.") for item in value):
+            return tuple(value)
+        self._wrong(number, key, f'{key} is a list of names of arguments: ["password", "card.number"]')
+        return ()
+
+    def _remind(self, number: int, key: str, value: object) -> tuple[timedelta, ...]:
+        items = value if isinstance(value, list) else [value]
+        found = [self._time(number, key, item) for item in items]
+        return tuple(item for item in found if item is not None)
+
+    def _escalate(self, number: int, key: str, value: object) -> Escalation | None:
+        if not isinstance(value, dict) or value.keys() != {"after", "to"}:
+            self._wrong(number, key, f'escalate is {{after = "2h", to = "{_GROUP}NAME"}}')
+            return None
+        after, to = self._time(number, key, value["after"]), self._group(number, key, value["to"], "to")
+        return None if after is None or to is None else Escalation(after, to)
+
+    def _group(self, number: int, key: str, value: object, word: str) -> str | None:
+        if isinstance(value, str) and value.removeprefix(_GROUP).strip() not in ("", value):
+            return value.removeprefix(_GROUP)
+        self._wrong(number, key, f'{word} names a group: "{_GROUP}NAME"')
+        return None
+
     def _flags(self, number: int, key: str, value: object) -> Mapping[str, str]:
         if isinstance(value, dict) and all(isinstance(why, str) for why in value.values()):
             return value
@@ -267,10 +297,7 @@ class _Reader:
             if type(count) is not int or count < 1:
                 self._wrong(number, key, f"{name} counts people: a whole number from 1")
                 return None
-        group = value.get("from")
-        if group is not None and not (
-            isinstance(group, str) and group.removeprefix(_GROUP).strip() not in ("", group)
-        ):
-            self._wrong(number, key, f'from names a group: "{_GROUP}NAME"')
-            return None
-        return Threshold(**counts, group=None if group is None else group.removeprefix(_GROUP))
+        if "from" not in value:
+            return Threshold(**counts)
+        group = self._group(number, key, value["from"], "from")
+        return None if group is None else Threshold(**counts, group=group)

@@ -5,7 +5,16 @@ from datetime import timedelta
 from typing import Any
 
 from clearance.expression import Cel
-from clearance.policy import DecisionType, Effect, Policy, Predicate, Risk, Rule, Threshold
+from clearance.policy import (
+    DecisionType,
+    Effect,
+    Escalation,
+    Policy,
+    Predicate,
+    Risk,
+    Rule,
+    Threshold,
+)
 
 
 def policy_from_json(value: Mapping[str, Any], *, predicates: Iterable[Predicate] = ()) -> Policy:
@@ -41,4 +50,12 @@ def _rule_from_json(value: Mapping[str, Any], *, known: Mapping[tuple[str, str],
         name=value["name"],
         self_approval=value.get("self_approval"),
         summary=value.get("summary", ""),
+        secret=tuple(value.get("secret", ())),
+        remind=tuple(timedelta(seconds=each) for each in value.get("remind", ())),
+        escalate=escalation_from_json(value["escalate"]) if "escalate" in value else None,
     )
+
+
+def escalation_from_json(value: Mapping[str, Any]) -> Escalation:
+    """Return the escalation that `escalation_to_json` wrote."""
+    return Escalation(after=timedelta(seconds=value["after"]), to=value["to"])

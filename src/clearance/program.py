@@ -59,6 +59,10 @@ class Programs:
         """Return the program of that name, if this process knows it."""
         return self._programs.get(name)
 
+    def silent(self) -> tuple[str, ...]:
+        """Return the names of the programs that take no messages."""
+        return tuple(name for name, program in self._programs.items() if not program.takes_messages)
+
     def policies(self, name: str) -> tuple[Policy, ...]:
         """Return the policies that this process brought for a program: they carry the conditions."""
         return tuple(self._policies.get(name, ()))

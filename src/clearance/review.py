@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from clearance.people import Person, counts_for
@@ -44,11 +44,24 @@ class Answer(StrEnum):
 
 
 @dataclass(frozen=True)
+class Counted:
+    """A threshold that a decision counted for when it was taken: of which group, and how many it needs.
+
+    `through` is the group that stood in for it since the question was escalated; None: its own, or anybody.
+    """
+
+    group: str | None
+    need: int
+    through: str | None = None
+
+
+@dataclass(frozen=True)
 class Decision:
     """One person's answer for one tool call, at the revision that they saw.
 
     `message` is the reason or comment, or for `respond` the result; an edit carries `tool` and `arguments`
-    (JSON text).
+    (JSON text). `counted` are the thresholds that it counted for. `standing` is the standing rule through
+    which the person said it in advance.
     """
 
     call: str
@@ -60,11 +73,16 @@ class Decision:
     tool: str | None = None
     arguments: str | None = None
     id: str = ""
+    counted: tuple[Counted, ...] = ()
+    standing: str | None = None
 
 
 @dataclass(frozen=True)
 class ReviewedCall:
-    """One call of a review: as it was proposed, as it now stands, and what people said to it."""
+    """One call of a review: as it was proposed, as it now stands, and what people said to it.
+
+    `since` is when people were asked about the present revision; escalations are counted from it.
+    """
 
     key: str
     tool_call_id: str
@@ -79,6 +97,11 @@ class ReviewedCall:
     revision: int = 1
     state: Answer = Answer.WAITING
     decisions: tuple[Decision, ...] = ()
+    since: datetime | None = None
+
+    def elapsed(self, now: datetime) -> timedelta:
+        """Return for how long people have been asked about this revision; nothing, where it is not known."""
+        return timedelta(0) if self.since is None else now - self.since
 
     @property
     def edited(self) -> bool:
@@ -125,27 +148,39 @@ def tally(call: ReviewedCall, people: Mapping[str, Person]) -> Answer:
     """Return what the decisions on the call's present revision add up to.
 
     A function of the set of decisions alone, whatever their order: the last answer of each person counts,
-    as long as that person is known and not disabled. Any threshold's rejections reject; a person's own
-    result, or sending a plan back, needs as many who said so; approval needs every threshold. An edit
-    approves its own revision.
+    as long as that person is known and not disabled. Whom an escalation lets decide too is judged by the
+    instant of their decision, so that time alone changes nothing. Any threshold's rejections reject; a
+    person's own result, or sending a plan back, needs as many who said so; approval needs every threshold.
+    An edit approves its own revision.
     """
     said = latest(call)
-    if _reached(call.verdict.who, said, people, wanted=DecisionType.REJECT):
-        return Answer.REJECTED
-    if _reached(call.verdict.who, said, people, wanted=DecisionType.RESPOND):
-        return Answer.RESPONDED
-    if _reached(call.verdict.who, said, people, wanted=DecisionType.REVISE):
-        return Answer.REVISED
-    approvers = _said(said, people, DecisionType.APPROVE, DecisionType.EDIT)
-    if all(_count(approvers, threshold) >= threshold.approve for threshold in call.verdict.who):
+    for wanted, answer in _REFUSALS.items():
+        voices = _voices(call, said, people, wanted)
+        if any(_count(voices, threshold) >= threshold.reject for threshold in call.verdict.who):
+            return answer
+    approvals = _voices(call, said, people, *_APPROVALS)
+    if all(_count(approvals, threshold) >= threshold.approve for threshold in call.verdict.who):
         return Answer.APPROVED
     return Answer.WAITING
 
 
 def standing(call: ReviewedCall, people: Mapping[str, Person]) -> tuple[tuple[Threshold, int], ...]:
     """Return for each threshold how many approvals count for it so far."""
-    approvers = _said(latest(call), people, DecisionType.APPROVE, DecisionType.EDIT)
-    return tuple((threshold, _count(approvers, threshold)) for threshold in call.verdict.who)
+    approvals = _voices(call, latest(call), people, *_APPROVALS)
+    return tuple((threshold, _count(approvals, threshold)) for threshold in call.verdict.who)
+
+
+def counted(call: ReviewedCall, decision: Decision, *, by: Person) -> tuple[Counted, ...]:
+    """Return the thresholds that a decision on the call's present revision counts for."""
+    elapsed = call.elapsed(decision.at)
+    found = []
+    for threshold in call.verdict.who:
+        if counts_for(by, threshold, elapsed=elapsed):
+            own = threshold.group is None or threshold.group in by.groups
+            open_to = [each.to for each in threshold.also if elapsed >= each.after and each.to in by.groups]
+            need = threshold.approve if decision.type in _APPROVALS else threshold.reject
+            found.append(Counted(threshold.group, need, through=None if own else open_to[0]))
+    return tuple(found)
 
 
 def latest(call: ReviewedCall) -> dict[str, Decision]:
@@ -180,25 +215,25 @@ def closed(review: Review, status: ReviewStatus, *, now: datetime, reason: str) 
     )
 
 
-def _said(said: Mapping[str, Decision], people: Mapping[str, Person], *types: DecisionType) -> list[Person]:
+_APPROVALS = (DecisionType.APPROVE, DecisionType.EDIT)
+# In this order: a no weighs most. A result in the tool's place, or sending a plan back, needs as many.
+_REFUSALS = {
+    DecisionType.REJECT: Answer.REJECTED,
+    DecisionType.RESPOND: Answer.RESPONDED,
+    DecisionType.REVISE: Answer.REVISED,
+}
+
+
+def _voices(
+    call: ReviewedCall, said: Mapping[str, Decision], people: Mapping[str, Person], *types: DecisionType
+) -> list[tuple[Person, timedelta]]:
+    """Return who said one of these, and how long after they were asked."""
     return [
-        people[by]
+        (people[by], call.elapsed(item.at))
         for by, item in said.items()
         if item.type in types and by in people and not people[by].disabled
     ]
 
 
-def _reached(
-    who: Iterable[Threshold],
-    said: Mapping[str, Decision],
-    people: Mapping[str, Person],
-    *,
-    wanted: DecisionType,
-) -> bool:
-    """Whether any threshold has the refusals it needs; a result in the tool's place needs as many."""
-    found = _said(said, people, wanted)
-    return any(_count(found, threshold) >= threshold.reject for threshold in who)
-
-
-def _count(said: Iterable[Person], threshold: Threshold) -> int:
-    return sum(1 for person in said if counts_for(person, threshold))
+def _count(voices: Iterable[tuple[Person, timedelta]], threshold: Threshold) -> int:
+    return sum(1 for person, elapsed in voices if counts_for(person, threshold, elapsed=elapsed))

@@ -24,7 +24,10 @@ OPEN = frozenset({RunState.QUEUED, RunState.RUNNING, RunState.WAITING})
 
 @dataclass(frozen=True)
 class Run:
-    """One run. `input` is the person's message; `answer` and `reason` are set at its end."""
+    """One run. `input` is the person's message; `answer` and `reason` are set at its end.
+
+    Since `redacted_at` it has none of them any more: retention has removed its values.
+    """
 
     id: str
     thread_id: str
@@ -36,6 +39,7 @@ class Run:
     answer: str | None = None
     reason: str | None = None
     ended_at: datetime | None = None
+    redacted_at: datetime | None = None
 
     @property
     def is_open(self) -> bool:

@@ -6,14 +6,16 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from clearance import outcome as words
-from clearance.audit import AuditKind
+from clearance.audit import AuditKind, salted_hash
 from clearance.ending import end_with_call
 from clearance.outcome import CallState
+from clearance.redaction import masked
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, response
 from clearance.run import RunState
 from clearance.store import audit, callbacks, calls, reviews, runs
 from clearance.store.calls import Clearance, LedgerRow
 
+SYSTEM = "clearance"
 Wake = Callable[[Connection, str], None]
 """Asks for one more segment of a thread, in this transaction."""
 
@@ -28,6 +30,14 @@ def settle_calls(
     tx: Connection, review: Review, *, now: datetime, by: str, new_id: Callable[[], str], wake: Wake
 ) -> None:
     """Give every call of a settled review what was decided, and let its run go on."""
+    answer_calls(tx, review, now=now, by=by, new_id=new_id)
+    _go_on(tx, review, wake=wake, now=now)
+
+
+def answer_calls(
+    tx: Connection, review: Review, *, now: datetime, by: str, new_id: Callable[[], str]
+) -> None:
+    """Give every call of a settled review what was decided."""
     answers = [
         {"call": call.key, "answer": call.state, "fingerprint": call.fingerprint} for call in review.calls
     ]
@@ -54,12 +64,11 @@ def settle_calls(
                 _end(tx, review, call, to=CallState.RESPONDED, text=response(call), now=now, by=by)
             case _:
                 raise ValueError(f"call {call.key} of a settled review is {call.state}")
-    _go_on(tx, review, wake=wake, now=now)
 
 
 def close_calls(tx: Connection, before: Review, after: Review, *, now: datetime, by: str, wake: Wake) -> None:
     """End the waiting calls of a review that closed without a settlement, and let its run go on."""
-    facts = {"reason": after.reason, "calls": [call.key for call in before.waiting]}
+    facts = {"reason": _told(after, by=by), "calls": [call.key for call in before.waiting]}
     audit.write(tx, _CLOSED[after.status], after.id, actor=by, now=now, facts=facts)
     for call in before.calls if before.kind is not ReviewKind.OUTCOME else ():
         to, text = CallState.REJECTED, _closing_words(call, after)
@@ -67,6 +76,13 @@ def close_calls(tx: Connection, before: Review, after: Review, *, now: datetime,
             to, text = CallState.RESPONDED, response(call)
         _end(tx, after, call, to=to, text=text, now=now, by=by)
     _go_on(tx, before, wake=wake, now=now)
+
+
+def _told(after: Review, *, by: str) -> str | None:
+    """Return what stands in the trail for a reason: that of the product itself, or a hash of a person's."""
+    if after.reason is None or by == SYSTEM:
+        return after.reason
+    return salted_hash(after.reason, salt=after.calls[0].salt)
 
 
 def _closing_words(call: ReviewedCall, review: Review) -> str:
@@ -126,7 +142,8 @@ def _end(
     audit.write(tx, kind, call.key, actor=by, now=now, facts={"review": review.id})
     end_with_call(tx, row.run_id, actor=by, now=now)
     if review.kind is ReviewKind.OUTCOME:
-        text = words.late_answer(call.tool, call.arguments, text=text, error=to is CallState.REJECTED)
+        told = masked(call.arguments, call.verdict.secret)
+        text = words.late_answer(call.tool, told, text=text, error=to is CallState.REJECTED)
         calls.add_late_answer(tx, review.id, thread_id=review.thread_id, key=call.key, text=text, now=now)
 
 

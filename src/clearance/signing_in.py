@@ -19,6 +19,7 @@ from clearance.passwords import check_password, hashed, is_right
 from clearance.people import FRESH, PER_ADDRESS, PER_PERSON, Person, SessionLimits, wait_after
 from clearance.store import audit, failed_sign_ins, invitations, passwords, people, sessions
 from clearance.store.database import Database
+from clearance.store.invitations import Purpose
 from clearance.store.sessions import Session
 
 SYSTEM = "clearance"
@@ -217,20 +218,24 @@ def accept(
 ) -> SignedIn:  # fmt: skip
     """Use a link up: set this password, end every session its person had, and sign them in.
 
-    Raises `InvalidInputError` for what cannot be a password, and then the link stays good; `NotFoundError`
-    when it opens nothing, `TooManyTriesError` when too many that open nothing came from this address.
+    A link that is only for signing in sets and ends nothing. Raises `InvalidInputError` for what cannot be a
+    password, and then the link stays good; `NotFoundError` when it opens nothing, `TooManyTriesError` when too
+    many that open nothing came from this address.
     """
     with _tried(database, address=f"link:{client.network}"):
-        welcomed(database, token)
-    check_password(password)
-    hash, digest = hashed(password), digest_of(token)
+        invitation, _ = welcomed(database, token)
+    digest, hash = digest_of(token), None
+    if invitation.purpose is not Purpose.SIGN_IN:
+        check_password(password)
+        hash = hashed(password)
     with database.write() as tx:
         found = invitations.opened_by(tx, digest, now=database.now(tx))
         if found is None or not invitations.use(tx, digest, now=database.now(tx)):
             raise NotFoundError(LINK_OVER)
         _, person = found
-        _set_password(database, tx, person.id, hash, how="link")
-        end_sessions(database, tx, person.id, by=person.id, reason="a new password was set by a link")
+        if hash is not None:
+            _set_password(database, tx, person.id, hash, how="link")
+            end_sessions(database, tx, person.id, by=person.id, reason="a new password was set by a link")
         return start_session(
             database, tx, person, client=client, limits=limits, how="link", instead_of=instead_of
         )

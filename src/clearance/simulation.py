@@ -58,7 +58,7 @@ def simulate(tx: Connection, program: str, *, today: Policy, then: Policy, since
     query = (
         select(calls.c.tool, calls.c.arguments, calls.c.run_id)
         .join(runs, runs.c.id == calls.c.run_id)
-        .where(runs.c.program == program, runs.c.created_at >= since)
+        .where(runs.c.program == program, runs.c.created_at >= since, runs.c.redacted_at.is_(None))
         .order_by(runs.c.created_at, calls.c.key)
     )
     origins: dict[tuple[str, str], Origin | None] = {}

@@ -15,6 +15,7 @@ from clearance import outcome as words
 from clearance import uncertainty
 from clearance.asking import SYSTEM, refuse, standing_call
 from clearance.audit import AuditKind
+from clearance.breaker import check_going
 from clearance.fingerprint import fingerprint
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Refused, Taken, Underway, due, outcome_of
@@ -24,7 +25,8 @@ from clearance.policy import Effect, Verdict, judge
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, tally
 from clearance.run import Run, RunState
 from clearance.schema import with_defaults
-from clearance.store import audit, calls, people, policies, reviews, runs
+from clearance.standing import may_stand
+from clearance.store import audit, calls, people, policies, reviews, runs, standing
 from clearance.store.calls import LedgerRow
 from clearance.store.origins import origin
 from clearance.toolcall import Tool, ToolCall, parse_arguments
@@ -48,6 +50,7 @@ def take(
             return outcome_of(row)
         if row is not None and row.state is CallState.STARTED:
             return _underway(row, run=run, tools=tools, fence=fence, now=now)
+        check_going(tx, run.requester)
         rounds = reviews.of_message(tx, run.id, message)
         standing = standing_call(rounds, call, tools=tools)
         starts = _Start(ledger, tx, run, now=now, fence=fence or 0)
@@ -198,6 +201,9 @@ class _Start:
 
     def _still_approved(self, call: ReviewedCall, verdict: Verdict, review: Review) -> bool:
         """Whether the recorded decisions, of people who may still decide, meet today's thresholds."""
+        through = {item.standing for item in call.decisions if item.standing is not None}
+        if through and (may_stand(verdict, kind=review.kind) or standing.revoked(self.tx, through)):
+            return False
         known = people.by_id(self.tx, [item.by for item in call.decisions])
         party = people.party(self.tx, review.requester, known=known)
         mode = people.mode(self.tx)

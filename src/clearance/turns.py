@@ -45,6 +45,7 @@ def start(
         claim_once(ledger.database, tx, once)
         now = ledger.database.now(tx)
         thread = runs.ensure_thread(tx, thread_id, program=program, now=now)
+        thread.check_open()
         if thread.program != program or thread.caller_driven:
             raise ConflictError(f"Thread {thread_id} belongs to {thread.program}. Use another thread.")
         run = Run(
@@ -86,6 +87,7 @@ def start_by_caller(ledger: Ledger, run: Run) -> Run:
         now = ledger.database.now(tx)
         run = replace(run, created_at=now)
         thread = runs.ensure_thread(tx, run.thread_id, program=run.program, now=now, caller_driven=True)
+        thread.check_open()
         if not thread.caller_driven:
             raise ConflictError(f"Thread {thread.id} is advanced by a worker. Use another thread.")
         if thread.program != run.program and (is_one_call(thread.program) or is_one_call(run.program)):

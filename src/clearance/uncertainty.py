@@ -16,7 +16,7 @@ from clearance.outcome import CallState
 from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus
 from clearance.run import Run
-from clearance.store import audit, callbacks, calls, policies, reviews
+from clearance.store import audit, callbacks, calls, policies, reviews, secret_parts
 from clearance.store.calls import LedgerRow
 from clearance.toolcall import ToolCall
 
@@ -29,7 +29,7 @@ def make_uncertain(tx: Connection, row: LedgerRow, *, run: Run, actor: str, now:
     `approve` says that it did not happen and is to be run; `respond` that it did, with this result; `reject`
     leaves it unknown for good.
     """
-    call = _questioned(tx, row, run=run)
+    call = _questioned(tx, row, run=run, now=now)
     # A call that ran without a review has no fingerprint yet, and a second attempt needs a clearance for one.
     values = {"fingerprint": call.fingerprint}
     started = (CallState.STARTED,)
@@ -42,7 +42,7 @@ def make_uncertain(tx: Connection, row: LedgerRow, *, run: Run, actor: str, now:
 
 def ask_again(tx: Connection, row: LedgerRow, *, run: Run, now: datetime) -> None:
     """Ask once more what became of an uncertain call, because the answer to it does not stand any more."""
-    _ask(tx, _questioned(tx, row, run=run), run=run, attempt=row.attempt, now=now)
+    _ask(tx, _questioned(tx, row, run=run, now=now), run=run, attempt=row.attempt, now=now)
 
 
 def _ask(tx: Connection, call: ReviewedCall, *, run: Run, attempt: int, now: datetime) -> None:
@@ -67,13 +67,13 @@ def _ask(tx: Connection, call: ReviewedCall, *, run: Run, attempt: int, now: dat
     audit.write(tx, AuditKind.REVIEW_ASKED, review.id, actor=SYSTEM, now=now, facts=asked_facts(review))
 
 
-def _questioned(tx: Connection, row: LedgerRow, *, run: Run) -> ReviewedCall:
+def _questioned(tx: Connection, row: LedgerRow, *, run: Run, now: datetime) -> ReviewedCall:
     """Return the call as people are asked about its outcome: its own rule decides who may answer."""
     asked = [found.call(row.key) for found in reviews.of_call(tx, row.key)]
     known = [call for call in asked if call is not None and call.fingerprint == row.fingerprint]
     if known:
         verdict = replace(known[-1].verdict, decisions=OUTCOME_DECISIONS, expire=None, reason=False)
-        return replace(known[-1], verdict=verdict, state=Answer.WAITING, decisions=())
+        return replace(known[-1], verdict=verdict, state=Answer.WAITING, decisions=(), since=now)
     schema = policies.tool_schema(tx, run.program, row.tool) or {}
     salt = secrets.token_hex(16)
     call = ToolCall(key=row.key, tool=row.tool, arguments=row.arguments)
@@ -84,6 +84,7 @@ def _questioned(tx: Connection, row: LedgerRow, *, run: Run) -> ReviewedCall:
         who=(Threshold(),),
         rules=(),
         policy=policies.active_version(tx, run.program) or "",
+        secret=secret_parts.of_call(tx, run.program, row.tool, row.arguments),
     )
     return ReviewedCall(
         key=row.key,
@@ -96,4 +97,5 @@ def _questioned(tx: Connection, row: LedgerRow, *, run: Run) -> ReviewedCall:
         salt=salt,
         fingerprint=fingerprint(call, run=run.id, schema=schema, salt=salt),
         verdict=verdict,
+        since=now,
     )

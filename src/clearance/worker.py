@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from clearance import once, turns
 from clearance.adapters import foreign, speaking
@@ -17,8 +18,10 @@ from clearance.gate import Gate
 from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.notary import Notary
+from clearance.notices.messenger import Messenger
 from clearance.notices.webhook import Courier
 from clearance.program import Finished
+from clearance.retention import AT_ONCE, SYSTEM, Retention
 from clearance.store.database import retrying
 from clearance.store.runs import Claim
 from clearance.tracing import in_run
@@ -31,6 +34,9 @@ TELL_EVERY = 1.0
 QUIET_AFTER = 3.0
 LOOK_ANYWAY = 5.0
 TIDY_EVERY = 30.0
+RETAIN_EVERY = 24 * 3600.0
+# Between two parts of one sweep, and after the database was away.
+RETAIN_AGAIN = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +51,9 @@ class Worker:
     engine: Engine
     notary: Notary | None
     courier: Courier
+    messenger: Messenger
+    retention: Retention | None = None
+    retain: timedelta | None = None
     _stopping: threading.Event = field(default_factory=threading.Event)
     _threads: list[threading.Thread] = field(default_factory=list)
     _version: int = -1
@@ -52,7 +61,15 @@ class Worker:
 
     def start(self) -> None:
         """Work in background threads of this process until `stop`."""
-        for body, name in ((self._deliver, "engine"), (self._keep_house, "house"), (self._tell, "courier")):
+        bodies = {
+            "engine": self._deliver,
+            "house": self._keep_house,
+            "courier": self._tell,
+            "messenger": self._tell_people,
+        }
+        if self.retention is not None:
+            bodies["retention"] = self._keep_to_retention
+        for name, body in bodies.items():
             thread = threading.Thread(target=body, name=f"clearance-{name}", daemon=True)
             thread.start()
             self._threads.append(thread)
@@ -126,6 +143,29 @@ class Worker:
                 self.courier.turn()
             except StoreError as error:
                 log.warning("the courier waits for the database: %s", error)
+
+    def _tell_people(self) -> None:
+        """Send what people want to be told; in a thread of its own, for mail servers may be slow."""
+        while not self._stopping.wait(TELL_EVERY):
+            try:
+                self.messenger.turn()
+            except ClearanceError as error:
+                log.warning("the messenger waits: %s", error)
+            except Exception as error:
+                log.error("the messenger failed: %s", type(error).__name__, exc_info=error)
+
+    def _keep_to_retention(self) -> None:
+        """Remove the values of what ended long enough ago, once a day, a part at a time."""
+        wait = RETAIN_AGAIN
+        while self.retention is not None and not self._stopping.wait(wait):
+            try:
+                done = self.retention.apply(older_than=self.retain, by=SYSTEM, limit=AT_ONCE)
+                wait = RETAIN_AGAIN if done.more else RETAIN_EVERY
+                if done.threads:
+                    log.info("retention: the values of %d threads were removed", len(done.threads))
+            except StoreError as error:
+                wait = RETAIN_AGAIN
+                log.warning("retention waits for the database: %s", error)
 
     def _may_have_grown(self) -> bool:
         """Whether the trail may have entries to number or to seal: on SQLite, soon after a commit."""

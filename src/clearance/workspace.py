@@ -14,9 +14,12 @@ from clearance.conditions import in_time
 from clearance.engine import Engine
 from clearance.execution import Execution
 from clearance.gate import Gate
+from clearance.identity import IdentityProvider
 from clearance.ledger import Ledger
+from clearance.people import SessionLimits
 from clearance.policy_checks import check_policy
 from clearance.program import Program, Programs
+from clearance.retention import Retention
 from clearance.store import audit, policies
 from clearance.store.database import Database
 from clearance.worker import Worker
@@ -34,6 +37,8 @@ class Clearance:
     """One workspace, as this process uses it. Close it, or use it in a `with` statement.
 
     `person` is who acts here by default: the local user. `home` is the workspace folder.
+    `public_url` is where people reach the pages, where that is set; `session_limits` is how long they stay
+    signed in, and `identity_provider` where else they may do so.
     """
 
     home: Path
@@ -45,6 +50,9 @@ class Clearance:
     execution: Execution
     worker: Worker
     person: str
+    public_url: str | None = None
+    session_limits: SessionLimits = field(default_factory=SessionLimits)
+    identity_provider: IdentityProvider | None = None
     _saver: threading.local = field(default_factory=threading.local)
     _savers: list["FencedSaver"] = field(default_factory=list)
 
@@ -85,6 +93,11 @@ class Clearance:
             self._saver.saver = saver
             self._savers.append(saver)
         return saver
+
+    @property
+    def retention(self) -> Retention:
+        """What removes the values of finished threads."""
+        return Retention(self.database, self.home, self.checkpointer)
 
     @cached_property
     def transcripts(self) -> "Transcripts":

@@ -7,7 +7,7 @@ import pytest
 
 from clearance.errors import ReviewPendingError
 from clearance.run import RunState
-from clearance.store import reviews, runs
+from clearance.store import listing, reviews, runs
 from clearance.workspace import Clearance
 
 APPROVE = {"type": "approve"}
@@ -31,7 +31,7 @@ def pending(call: Callable[[], object]) -> str:
 def inbox(workspace: Clearance) -> list[str]:
     """Return the reviews that wait."""
     with workspace.database.read() as tx:
-        return [review.id for review in reviews.inbox(tx)]
+        return [review.id for review in listing.inbox(tx)]
 
 
 def state_of(workspace: Clearance, run_id: str) -> RunState:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 import clearance
 from clearance import ClearanceMiddleware
 from clearance.errors import CallUncertainError
-from clearance.store import reviews
+from clearance.store import listing
 from clearance.workspace import Clearance
 from tests.adapters.middleware import (
     APPROVE,
@@ -238,7 +238,7 @@ def test_a_call_of_unknown_outcome_is_told_with_the_next_message(
     ask(graph)
     assert "outcome is unknown" in answers(resume(graph, APPROVE)["messages"])[0]
     with workspace.database.read() as tx:
-        [review] = reviews.inbox(tx)
+        [review] = listing.inbox(tx)
     workspace.gate.decide(review.id, [decision], by="ann", version=review.version)
     result = graph.invoke({"messages": [("user", "And now?")]}, CONFIG)
     assert known in result["messages"][-1].text

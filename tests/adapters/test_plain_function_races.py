@@ -15,7 +15,7 @@ from clearance.errors import CallUncertainError
 from clearance.policy import Policy
 from clearance.program import Program
 from clearance.review import ReviewKind
-from clearance.store import reviews
+from clearance.store import listing
 from clearance.toolcall import Tool
 from clearance.workspace import Clearance
 from tests.adapters import refunds
@@ -150,7 +150,7 @@ def test_a_call_whose_process_was_killed_is_uncertain_and_a_person_is_asked(
         with pytest.raises(CallUncertainError) as raised:
             refunds.hang(1, str(book))
     with workspace.database.read() as tx:
-        [asked] = reviews.inbox(tx)
+        [asked] = listing.inbox(tx)
     assert (asked.id, asked.kind) == (raised.value.review_id, ReviewKind.OUTCOME)
     assert asked.id in str(raised.value)
     assert refunds.entries(book) == ["began 1"]

@@ -22,7 +22,7 @@ from clearance.errors import (
     ReviewPendingError,
 )
 from clearance.run import RunState
-from clearance.store import reviews
+from clearance.store import listing, reviews
 from clearance.workspace import Clearance
 from tests.adapters.decided import REJECT, decide, inbox, pending, state_of
 from tests.journeys.processes import PATIENCE, until
@@ -158,7 +158,7 @@ def test_a_policy_denies_or_lets_calls_run_without_a_question(workspace: Clearan
             wipe()
     assert paid == ["a"]
     with workspace.database.read() as tx:
-        assert reviews.inbox(tx) == []
+        assert listing.inbox(tx) == []
 
 
 def test_a_persons_own_result_is_given_as_its_text(workspace: Clearance, paid: list[Any]) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy import Engine, MetaData, Table, create_engine, insert, inspect, 
 from clearance.apps.chat import ReviewedChat
 from clearance.fingerprint import fingerprint
 from clearance.review import Review
-from clearance.store import policies, reviews
+from clearance.store import listing, policies, reviews
 from clearance.toolcall import ToolCall
 from tests.journeys.front import Front
 from tests.journeys.program import PERSON, Stage, agent_of
@@ -163,7 +163,7 @@ def measure(stage: Stage, report: Path) -> None:
         chat.send_message("measured", "look a", by=PERSON, wait=60)
         opened.gate.sweep()
         with opened.database.read() as tx:
-            reviews.inbox(tx)
+            listing.inbox(tx)
             waiting = reviews.waiting_count(tx)
         ps = ["ps", "-o", "rss=", "-p", str(os.getpid())]
         memory = subprocess.run(ps, capture_output=True, text=True, check=True).stdout.strip()

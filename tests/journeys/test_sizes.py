@@ -13,7 +13,7 @@ from sqlalchemy import Connection, event
 
 from clearance.review import Review
 from clearance.run import RunState
-from clearance.store import audit, calls, reviews, runs
+from clearance.store import audit, calls, listing, reviews, runs
 from tests.journeys.front import Front
 from tests.journeys.parked import Copy, copies_of, file_bytes, measure, park, stored_bytes
 from tests.journeys.processes import PATIENCE, Processes, kill
@@ -119,7 +119,7 @@ def _claim(copy: Copy, tx: Connection) -> None:
 
 
 LOOKS: dict[str, Callable[[Copy, Connection], object]] = {
-    "the inbox": lambda _, tx: reviews.inbox(tx, limit=50),
+    "the inbox": lambda _, tx: listing.inbox(tx, limit=50),
     "how many wait": lambda _, tx: reviews.waiting_count(tx),
     "one review": lambda copy, tx: reviews.review(tx, copy.review),
     "what a thread waits for": lambda copy, tx: reviews.pending(tx, copy.thread),

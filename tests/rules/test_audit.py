@@ -120,11 +120,11 @@ def test_a_salted_hash_depends_on_the_salt_and_the_text() -> None:
 def test_a_kind_is_a_subject_and_what_happened_to_it() -> None:
     exceptions = {"run:waiting", "call:uncertain", "call:late"}
     for kind in set(AuditKind) - exceptions:
-        assert re.fullmatch(r"[a-z]+:([a-z]+ed|held|done|withdrawn)", kind), kind
+        assert re.fullmatch(r"[a-z-]+:([a-z-]+ed(-in|-out)?|held|done|withdrawn|[a-z]+-set)", kind), kind
 
 
 def test_every_kind_is_documented() -> None:
-    documented = set(re.findall(r"^\| `([a-z]+:[a-z]+)` \|", DOCUMENT, re.MULTILINE))
+    documented = set(re.findall(r"^\| `([a-z-]+:[a-z-]+)` \|", DOCUMENT, re.MULTILINE))
     assert documented == set(AuditKind)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from clearance.policy import (
     DecisionType,
     Effect,
+    Escalation,
     Policy,
     Predicate,
     Risk,
@@ -295,6 +296,9 @@ thresholds = st.builds(
 conditions = st.sampled_from([None, large, FAULTY["None"], FAULTY["KeyError"]])
 
 
+after = st.timedeltas(timedelta(microseconds=1), timedelta(days=3))
+
+
 @st.composite
 def any_rules(draw: st.DrawFn) -> Rule:
     """A rule of any content."""
@@ -314,6 +318,8 @@ def any_rules(draw: st.DrawFn) -> Rule:
         reason=draw(st.booleans()),
         flags=draw(st.dictionaries(st.sampled_from("ab"), st.sampled_from(["new", "large", "x; y"]))),
         name=draw(st.sampled_from(["", "one", "two"])),
+        remind=tuple(draw(st.lists(after, max_size=2))),
+        escalate=draw(st.none() | st.builds(Escalation, after, st.sampled_from(["lead", "board"]))),
     )
 
 
@@ -375,6 +381,10 @@ CHANGES: dict[str, dict[str, Any]] = {
     "reason": {"reason": True},
     "flag": {"flags": {"account": "new"}},
     "name": {"name": "n"},
+    "reminder": {"remind": (timedelta(seconds=60),)},
+    "reminders": {"remind": (timedelta(seconds=60), timedelta(seconds=61))},
+    "escalation": {"escalate": Escalation(timedelta(seconds=60), "ops")},
+    "whom it escalates to": {"escalate": Escalation(timedelta(seconds=60), "finance")},
 }
 
 

@@ -9,6 +9,7 @@ from clearance.errors import PolicyError
 from clearance.policy import (
     DecisionType,
     Effect,
+    Escalation,
     Policy,
     Predicate,
     Risk,
@@ -67,6 +68,7 @@ def test_a_rule_without_any_tool_to_match_is_refused() -> None:
     assert "names no known tool" in refusal(Rule(tool="*"), tools=[])
 
 
+HOUR = timedelta(hours=1)
 WRONG_VALUES: dict[str, tuple[dict[str, Any], str]] = {
     "no decision": ({"decisions": ()}, "rule 'the rule' allows no decision"),
     "nobody approves": ({"who": (Threshold(approve=0),)}, "rule 'the rule' has a threshold below 1"),
@@ -76,6 +78,19 @@ WRONG_VALUES: dict[str, tuple[dict[str, Any], str]] = {
     "a blank group": ({"who": (Threshold(group=" "),)}, "a threshold of a group without a name"),
     "no time": ({"expire": timedelta(0)}, "rule 'the rule' expires before it is asked"),
     "a time that is over": ({"expire": timedelta(seconds=-1)}, "expires before it is asked"),
+    "a reminder at once": ({"remind": (timedelta(0),)}, "reminds before it is asked"),
+    "a reminder that is over": ({"remind": (timedelta(seconds=-1),)}, "reminds before it is asked"),
+    "a reminder with the end": (
+        {"remind": (HOUR,), "expire": HOUR},
+        "rule 'the rule' reminds when it has expired already",
+    ),
+    "a reminder without end": ({"remind": (timedelta.max,)}, "reminds after more than 3653 days"),
+    "an escalation at once": ({"escalate": Escalation(timedelta(0), "ops")}, "escalates before it is asked"),
+    "an escalation with the end": (
+        {"escalate": Escalation(HOUR, "ops"), "expire": HOUR},
+        "escalates when it has expired already",
+    ),
+    "an escalation to nobody": ({"escalate": Escalation(HOUR, " ")}, "escalates to a group without a name"),
     "a time without end": ({"expire": timedelta.max}, "expires after more than 3653 days: leave it out"),
 }
 
@@ -159,6 +174,13 @@ ILL_TYPED: dict[str, tuple[dict[str, Any], str]] = {
     "a time in seconds": ({"expire": 60}, "'expire' is a timedelta"),
     "a time as text": ({"expire": "60"}, "'expire' is a timedelta"),
     "a time as inf": ({"expire": "inf"}, "'expire' is a timedelta"),
+    "a bare reminder": ({"remind": timedelta(1)}, "'remind' is a tuple of timedeltas"),
+    "reminders as text": ({"remind": ("30m",)}, "'remind' is a tuple of timedeltas"),
+    "an escalation as a group": ({"escalate": "ops"}, "'escalate' is an Escalation(…)"),
+    "an escalation in a threshold": (
+        {"who": (Threshold(group="ops", also=(Escalation(timedelta(1), "finance"),)),)},
+        "'escalate' is an Escalation(…)",
+    ),
     "a bare function": ({"when": lambda _: True}, "'when' is made by predicate(version=…), or is Cel(…)"),
     "a bare threshold": ({"who": Threshold()}, "'who' is a tuple of thresholds"),
     "a group for a threshold": ({"who": ("finance",)}, "'who' is a tuple of thresholds"),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clearance.errors import Fault, PolicyError
 from clearance.expression import Cel
-from clearance.policy import DecisionType, Effect, Policy, Risk, Rule, Threshold, judge
+from clearance.policy import DecisionType, Effect, Escalation, Policy, Risk, Rule, Threshold, judge
 from clearance.policy_checks import warnings
 from clearance.policy_file import RULE_KEYS, duration, place, read_policy
 from clearance.policy_json import policy_from_json
@@ -36,10 +36,13 @@ effect = "hold"
 risk = "critical"
 who = [{approve = 2}, {approve = 1, reject = 2, from = "group:finance"}]
 decisions = ["approve", "reject"]
+remind = ["30m", "4h"]
+escalate = {after = "12h", to = "group:ops"}
 expire = "1d12h"
 reason = "required"
 self_approval = false
 flags = {amount = "much", "to" = "new"}
+secret = ["to", "amount.exact"]
 summary = "Pay {amount} to {to}"
 
 [[rule]]
@@ -67,10 +70,13 @@ def test_a_file_says_what_python_values_say() -> None:
                 risk=Risk.CRITICAL,
                 who=(Threshold(approve=2), Threshold(approve=1, reject=2, group="finance")),
                 decisions=(DecisionType.APPROVE, DecisionType.REJECT),
+                remind=(timedelta(minutes=30), timedelta(hours=4)),
+                escalate=Escalation(timedelta(hours=12), "ops"),
                 expire=timedelta(hours=36),
                 reason=True,
                 self_approval=False,
                 flags={"amount": "much", "to": "new"},
+                secret=("to", "amount.exact"),
                 name="large payments",
                 summary="Pay {amount} to {to}",
             ),
@@ -120,7 +126,7 @@ WRONG: list[tuple[str, str, str]] = [
     ("rule = 5\n", "1:8", "each rule is a table of its own"),
     ('[[rule]]\nname = "x"\n', "1:1", "a rule names its tool"),
     (f'{RULE}efect = "hold"\n', "3:9", "a rule has no key 'efect'; it has name, tool, when"),
-    (f'{RULE}remind = "1h"\n', "3:10", "a rule has no key 'remind'"),
+    (f'{RULE}notify = "1h"\n', "3:10", "a rule has no key 'notify'"),
     (f"{RULE}[rule.more]\nx = 1\n", "3:1", "a rule has no key 'more'"),
     ("[[rule]]\ntool = 5\n", "2:8", "tool is text that is not empty"),
     ('[[rule]]\ntool = ""\n', "2:8", "tool is text that is not empty"),
@@ -146,10 +152,28 @@ WRONG: list[tuple[str, str, str]] = [
     (f"{RULE}expire = 60\n", "3:10", "expire is a time such as 90s"),
     (f'{RULE}expire = "4 hours"\n', "3:10", "expire is a time"),
     (f'{RULE}expire = "0s"\n', "3:10", "expires before it is asked"),
+    (f"{RULE}remind = 60\n", "3:10", "remind is a time such as 90s"),
+    (f'{RULE}remind = ["30m", "soon"]\n', "3:10", "remind is a time"),
+    (f'{RULE}remind = "0s"\n', "3:10", "reminds before it is asked"),
+    (f'{RULE}remind = "2h"\nexpire = "2h"\n', "3:10", "reminds when it has expired already"),
+    (f'{RULE}escalate = "2h"\n', "3:12", 'escalate is {after = "2h", to = "group:NAME"}'),
+    (f'{RULE}escalate = {{after = "2h"}}\n', "3:12", "escalate is {after"),
+    (f'{RULE}escalate = {{after = "2h", to = "ops"}}\n', "3:12", 'to names a group: "group:NAME"'),
+    (f'{RULE}escalate = {{after = 2, to = "group:ops"}}\n', "3:12", "escalate is a time such as"),
+    (f'{RULE}escalate = {{after = "2h", to = "group:ops", from = 1}}\n', "3:12", "escalate is {after"),
+    (f'{RULE}escalate = {{after = "2h", to = "group:nobody"}}\n', "3:12", "names the group 'nobody'; there"),
+    (
+        f'{RULE}escalate = {{after = "2h", to = "group:ops"}}\nexpire = "1h"\n',
+        "3:12",
+        "escalates when it has expired already",
+    ),
     (f'{RULE}expire = "9999d"\n', "3:10", "expires after more than 3653 days"),
     (f'{RULE}expire = "999999999w"\n', "3:10", "expire is a time"),
     (f'{RULE}reason = "maybe"\n', "3:10", 'reason is true or false, or "required"'),
     (f"{RULE}self_approval = 1\n", "3:17", "self_approval is true or false"),
+    (f'{RULE}secret = "to"\n', "3:10", "secret is a list of names"),
+    (f'{RULE}secret = ["."]\n', "3:10", "secret is a list of names"),
+    (f'{RULE}secret = ["to", "pin.code"]\n', "3:10", "hides 'pin', which is no argument of its tools"),
     (f"{RULE}flags = [1]\n", "3:9", "flags name arguments"),
     (f"{RULE}flags = {{amount = true}}\n", "3:9", "flags name arguments"),
     (f'{RULE}flags = {{amuont = "x"}}\n', "3:9", "flags 'amuont', which is no argument of its tools"),
@@ -247,9 +271,9 @@ def test_nothing_is_said_of_rules_that_mean_something(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["a" * 900_000, "[" + " " * 900_000, " " * 900_000 + "a", "'" * 900_000])
 def test_a_long_line_is_refused_at_once(text: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     assert "is no TOML" in refused(text)[0][1]
-    assert time.monotonic() - began < 5.0
+    assert time.process_time() - began < 5.0
 
 
 @given(st.text(alphabet="[]{}'\"=.,# \nruletowhn\\0", max_size=60))

@@ -18,7 +18,7 @@ from clearance.outcome import CallState
 from clearance.policy import DecisionType, Effect, Policy, Predicate, Risk, Rule, Threshold
 from clearance.review import Answer, ReviewStatus
 from clearance.run import RunState
-from clearance.store import reviews
+from clearance.store import listing
 from tests.rules.small_reviews import approve, edit, reject, respond
 from tests.store.bench import MAIL, PAYMENT, Bench, states
 
@@ -242,7 +242,7 @@ def test_an_edit_moves_a_review_to_its_new_risk_and_deadline(bench: Bench) -> No
     assert after == bench.review(review.id)
     assert after.deadline is not None
     with bench.c.database.read() as tx:
-        assert [found.id for found in reviews.inbox(tx)] == [review.id, other.id]
+        assert [found.id for found in listing.inbox(tx)] == [review.id, other.id]
 
 
 def test_an_edit_into_a_tool_of_stricter_rules_is_refused(bench: Bench) -> None:

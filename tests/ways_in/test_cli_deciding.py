@@ -12,9 +12,9 @@ from clearance.people import Person, Role
 from clearance.policy import Effect, Policy
 from clearance.program import Program
 from clearance.run import Run, RunState
-from clearance.store import reviews
+from clearance.store import listing, people
 from clearance.toolcall import Tool, ToolCall
-from tests.ways_in.desk import TWO_PEOPLE, Desk, answers, error
+from tests.ways_in.desk import PERSON, TWO_PEOPLE, Desk, answers, error
 
 MAIL = '{"to":"bo@example.org","body":"Hi"}'
 PAY = '{"amount":123456789012345678901234567890,"note":"48250.00"}'
@@ -255,7 +255,7 @@ def _uncertain(desk: Desk) -> str:
         run = turns.start_by_caller(c.ledger, by_hand)
         c.execution.execute(run, [call], message=1, tools=program.tools, fence=None)
         with c.database.read() as tx:
-            (review,) = reviews.inbox(tx)
+            (review,) = listing.inbox(tx)
     return review.id
 
 
@@ -272,3 +272,28 @@ def test_an_unknown_outcome_is_asked_about_and_answered(desk: Desk, words: list[
     assert done.exit_code == 0, done.output
     assert "enters the conversation with its next message" in done.stdout
     assert answers(desk.review(review)) == [answer]
+
+
+# --- who is looking at it ---
+
+
+def test_a_claim_is_said_shown_and_given_back(desk: Desk) -> None:
+    review = desk.hold(("pay", '{"amount":1}'))
+    assert "You are looking at it until" in desk.run("claim", review.id).stdout
+    assert f"claimed by     {PERSON}, until" in desk.run("show", review.id).stdout
+    assert desk.json("claim", review.id)["claim"]["by"] == PERSON
+    assert desk.run("release", review.id).stdout == "Others see that it is free.\n"
+    assert desk.run("release", review.id).stdout == "You had not claimed it.\n"
+    assert desk.json("release", review.id)["claim"] is None
+
+
+def test_what_somebody_else_claimed_is_taken_over_only_when_that_is_said(desk: Desk) -> None:
+    review = desk.hold(("pay", '{"amount":1}'))
+    with desk.open() as c, c.database.write() as tx:
+        now = c.database.now(tx)
+        people.add(tx, Person("ben", "Ben", Role.REVIEWER), now=now)
+        people.add(tx, Person("eva", "Eva", Role.REVIEWER), now=now)
+    assert desk.run("claim", review.id, person="ben").exit_code == 0
+    refused = desk.run("claim", review.id, person="eva")
+    assert (refused.exit_code, "ben is looking at review" in refused.stderr) == (5, True)
+    assert desk.run("claim", review.id, "--take-over", person="eva").exit_code == 0

@@ -50,6 +50,15 @@ ROUTES = {
     ("get", "/api/v1/runs/{run_id}"): Way(404),
     ("get", "/api/v1/runs/{run_id}/stream"): Way(404),
     ("post", "/api/v1/runs/{run_id}/cancel"): Way(404),
+    ("get", "/api/v1/channels"): Way(403),
+    ("post", "/api/v1/channels"): Way(
+        403, {"name": "mail", "address": "mailto://x", "serves": "person", "whom": "ann"}
+    ),
+    ("post", "/api/v1/channels/{name}/test"): Way(403),
+    ("post", "/api/v1/channels/{name}/enable"): Way(403),
+    ("post", "/api/v1/channels/{name}/disable"): Way(403),
+    ("delete", "/api/v1/channels/{name}"): Way(403),
+    ("get", "/api/v1/deliveries"): Way(403),
     ("get", "/api/v1/audit"): Way(200),
     ("get", "/api/v1/audit/head"): Way(403),
     ("get", "/api/v1/audit/verify"): Way(403),

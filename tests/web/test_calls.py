@@ -15,6 +15,18 @@ from clearance.run import RunState
 from clearance.store import calls, policies, reviews, runs
 from tests.web.served import Served
 
+# By day: rows in their order, races, and one whole way through.
+pytestmark = pytest.mark.sqlite_by_day(
+    but=(
+        "test_a_call_is_held_decided_taken_and_its_outcome_kept",
+        "test_two_agents_may_use_the_same_key",
+        "test_a_call_without_a_word_in_time_is_uncertain_and_is_asked_about",
+        "test_integers_of_any_size_come_back_as_they_went",
+        "test_of_many_who_take_a_call_at_once_one_gets_it",
+        "test_of_many_who_propose_a_call_at_once_all_get_the_same_review",
+    )
+)
+
 AGENT = "mailer"
 AT_ONCE = 16
 SCHEMA = {

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clearance.store import reviews
+from clearance.store import listing
 from tests.house.sources import ROOT
 from tests.web.live import serving
 from tests.web.served import Served
@@ -24,7 +24,7 @@ EXAMPLE = ROOT / "examples" / "http_agent.py"
 def decide(served: Served, **answer: Any) -> None:
     """Decide the one review that waits."""
     with served.workspace.database.read() as tx:
-        [review] = reviews.inbox(tx)
+        [review] = listing.inbox(tx)
     served.workspace.gate.decide(review.id, [answer], by="ann", version=review.version)
 
 

@@ -11,6 +11,17 @@ from clearance.web.records import ReviewRecord
 from tests.web.asked import ask, decide
 from tests.web.served import OWNER, Served
 
+# By day: rows in their order, races, and one whole way through.
+pytestmark = pytest.mark.sqlite_by_day(
+    but=(
+        "test_the_list_begins_with_the_highest_risk_and_then_the_one_asked_first",
+        "test_pages_neither_repeat_nor_lose_anything_while_others_are_asked_and_decided",
+        "test_reviews_that_wait_and_that_have_ended_are_two_lists",
+        "test_an_edit_keeps_every_number_as_it_was_sent",
+        "test_two_people_are_needed_where_the_rule_says_so",
+    )
+)
+
 BIG = 2**70
 
 

@@ -31,6 +31,7 @@ from clearance.errors import (
     KeyReusedError,
     NotFoundError,
     ReviewPendingError,
+    ThreadClosedError,
 )
 from clearance.gate import Gate
 from clearance.keeping import conclude, keep
@@ -40,7 +41,7 @@ from clearance.people import Person
 from clearance.results import Result, bound
 from clearance.review import Answer, Review, ReviewKind, ReviewStatus
 from clearance.run import AGENT, Run, RunState, is_one_call
-from clearance.store import callbacks, calls, policies, reviews, runs
+from clearance.store import callbacks, calls, policies, reviews, runs, secret_parts
 from clearance.store.callbacks import Callback
 from clearance.store.calls import LedgerRow
 from clearance.taking import take, take_again
@@ -60,7 +61,10 @@ class Workspace(Protocol):
 
 @dataclass(frozen=True)
 class Standing:
-    """How a call stands. `tool` and `arguments` are what may run, or ran; `review` is the newest about it."""
+    """How a call stands. `tool` and `arguments` are what may run, or ran; `review` is the newest about it.
+
+    `secret` are the JSON pointers of what is masked in the arguments wherever they are shown.
+    """
 
     key: str
     run: Run
@@ -70,6 +74,7 @@ class Standing:
     row: LedgerRow | None
     review: Review | None
     callback: Callback | None = None
+    secret: tuple[str, ...] = ()
 
     @property
     def may_take(self) -> bool:
@@ -124,7 +129,7 @@ def take_call(here: Workspace, key: str, *, by: Person) -> Taken:
     `ConflictError` when it was taken before.
     """
     with here.ledger.database.read() as tx:
-        run = _known(tx, key, by=by)
+        run = _open(tx, key, by=by)
         tools = _tools(tx, run)
     # The agent is what carries the call out: the ledger and the trail name it as the worker.
     ledger = replace(here.ledger, worker=f"{AGENT}{run.requester}")
@@ -158,7 +163,7 @@ def report(here: Workspace, key: str, result: Result, *, attempt: int, by: Perso
     people answered what became of the call is noted in the trail, and changes no more.
     """
     with here.ledger.database.read() as tx:
-        run = _known(tx, key, by=by)
+        run = _open(tx, key, by=by)
         found = _standing(tx, run, key=key)
         tools = _tools(tx, run)
     row = found.row
@@ -208,6 +213,14 @@ def _known(tx: Connection, key: str, *, by: Person) -> Run:
     return run
 
 
+def _open(tx: Connection, key: str, *, by: Person) -> Run:
+    """Return the run of a call that still has its values; `ThreadClosedError` for one that has none."""
+    run = _known(tx, key, by=by)
+    if run.redacted_at is not None:
+        raise ThreadClosedError(run.thread_id, run.redacted_at)
+    return run
+
+
 def _question(run: Run, *, tools: Mapping[str, Tool]) -> Question:
     return Question(
         run_id=run.id,
@@ -226,15 +239,19 @@ def _standing(tx: Connection, run: Run, *, key: str) -> Standing:
     asked = reviews.of_call(tx, call.key)
     # About a call that the policy lets through nobody is asked, and nothing is kept until it is taken.
     unasked = CallState.REJECTED if run.state is RunState.CANCELLED else CallState.CLEARED
+    tool = row.tool if row is not None else call.tool
+    arguments = row.arguments if row is not None else call.arguments
+    known = [found.verdict.secret for review in asked if (found := review.call(call.key)) is not None]
     return Standing(
         key=key,
         run=run,
         state=row.state if row is not None else unasked,
-        tool=row.tool if row is not None else call.tool,
-        arguments=row.arguments if row is not None else call.arguments,
+        tool=tool,
+        arguments=arguments,
         row=row,
         review=_newest(asked),
         callback=callbacks.of_run(tx, run.id),
+        secret=known[-1] if known else secret_parts.of_call(tx, run.program, tool, arguments),
     )
 
 

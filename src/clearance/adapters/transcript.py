@@ -6,14 +6,16 @@ Only the workspace's own checkpoints are read: an agent with a checkpointer of i
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
 from langgraph.graph import START, StateGraph
 
 from clearance.adapters import history
 from clearance.adapters.checkpoints import FencedSaver
 from clearance.adapters.langgraph import AgentState
+from clearance.redaction import mask, masked, scrubbed, secret_texts
 from clearance.review import Review
-from clearance.toolcall import argument_text
+from clearance.store.secret_parts import Marks
+from clearance.toolcall import argument_text, parse_arguments
 
 _ROLES = {"human": "user", "ai": "assistant", "tool": "tool", "system": "system"}
 
@@ -48,21 +50,24 @@ class Transcripts:
         return said[review.message - 1].text or None
 
 
-def message_records(messages: Sequence[BaseMessage]) -> list[dict[str, Any]]:
+def message_records(messages: Sequence[BaseMessage], *, marks: Marks) -> list[dict[str, Any]]:
     """Return messages as every door gives them in JSON: who says what, which calls, which results.
+
+    `marks` say what is masked in the calls, and in every text that repeats it.
 
     `run_id` is set from the message that begins a run on. A call that could not be offered has an `error`.
     """
     records: list[dict[str, Any]] = []
     run_id: str | None = None
+    words = _secret_words(messages, marks) if marks.any else frozenset()
     for message in messages:
         run_id = history.run_of(message) or run_id
         records.append({
             "id": message.id,
             "run_id": run_id,
             "role": _role(message),
-            "text": message.text,
-            "tool_calls": _calls(message),
+            "text": scrubbed(message.text, words),
+            "tool_calls": _calls(message, marks),
             "tool_call_id": message.tool_call_id if isinstance(message, ToolMessage) else None,
             "state": message.additional_kwargs.get("clearance") if isinstance(message, ToolMessage) else None,
             "error": isinstance(message, ToolMessage) and message.status == "error",
@@ -77,25 +82,36 @@ def _role(message: BaseMessage) -> str:
     return _ROLES.get(message.type, message.type)
 
 
-def _calls(message: BaseMessage) -> list[dict[str, Any]]:
+def _secret_words(messages: Sequence[BaseMessage], marks: Marks) -> frozenset[str]:
+    calls = [call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls]
+    texts = [(call["name"], argument_text(call["args"])) for call in calls]
+    return frozenset(word for name, text in texts for word in secret_texts(text, marks.of(name, text)))
+
+
+def _offered(call: ToolCall, marks: Marks) -> dict[str, Any]:
+    text = argument_text(call["args"])
+    text = masked(text, marks.of(call["name"], text))
+    return {
+        "id": call["id"],
+        "name": call["name"],
+        "args": parse_arguments(text),
+        "arguments": text,
+        "error": None,
+    }
+
+
+def _calls(message: BaseMessage, marks: Marks) -> list[dict[str, Any]]:
     if not isinstance(message, AIMessage):
         return []
-    offered = [
-        {
-            "id": call["id"],
-            "name": call["name"],
-            "args": call["args"],
-            "arguments": argument_text(call["args"]),
-            "error": None,
-        }
-        for call in message.tool_calls
-    ]
+    offered = [_offered(call, marks) for call in message.tool_calls]
+    # What cannot be read cannot be masked in parts.
+    hidden = marks.any
     refused = [
         {
             "id": call["id"],
             "name": call["name"],
             "args": None,
-            "arguments": call["args"],
+            "arguments": mask(call["args"] or "") if hidden else call["args"],
             "error": call["error"] or "The call could not be read.",
         }
         for call in message.invalid_tool_calls

@@ -142,10 +142,11 @@ class _Talk:
         from rich.text import Text
 
         from clearance.cli.screen import block, line
+        from clearance.reading import removed
 
         for run in last if self._by_hand else ():
             line(self._console, Text("The last turn was:", "dim"))
-            for who, text in (("you", run.input), ("agent", run.answer)):
+            for who, text in (("you", run.input or removed(run.redacted_at)), ("agent", run.answer)):
                 if text:
                     line(self._console, Text(who, "dim"))
                     block(self._console, text, style="dim")

@@ -11,8 +11,9 @@ from clearance.cli.failures import INTERRUPTED, told
 
 # What somebody meets first comes first; a command that is not named here comes last.
 ORDER = (
-    "demo", "chat", "pipeline", "worker", "serve", "keys", "inbox", "show", "approve", "edit", "reject",
-    "respond", "decide", "runs", "policy", "audit", "doctor", "backup", "restore",
+    "demo", "chat", "pipeline", "worker", "serve", "people", "keys", "channels", "inbox", "show", "approve", "edit",
+    "reject", "respond", "decide", "claim", "release", "rules", "runs", "agents", "policy", "audit", "doctor", "backup", "restore",
+    "retention",
 )  # fmt: skip
 
 

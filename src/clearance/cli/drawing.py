@@ -1,6 +1,6 @@
 """Drawing a review for a person who has to decide it: what the product knows first, claims of others last."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rich.console import Console
 from rich.text import Text
@@ -9,8 +9,9 @@ from clearance.cli.screen import block, heading, line, shown
 from clearance.cli.values import draw_arguments, draw_changes
 from clearance.deadline import is_over
 from clearance.policy import DecisionType, Risk
-from clearance.reading import Whole, summary_of
-from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
+from clearance.reading import Whole, said_in, summary_of
+from clearance.redaction import scrubbed
+from clearance.review import Answer, Decision, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
 
 _SHAPES = {
     Risk.CRITICAL: ("▲▲", "bold white on red"),
@@ -49,6 +50,9 @@ def draw_head(console: Console, found: Whole) -> None:
         _row(console, "question", Text(what, "bold"))
     _row(console, "asked by", shown(f"{review.requester}, {_when(review.asked_at, found.now)}"))
     _row(console, "thread", shown(review.thread_id))
+    if found.claim is not None:
+        until = f"{found.claim.until:%H:%M:%S} UTC; others may decide it as well"
+        _row(console, "claimed by", shown(f"{found.claim.person}, until {until}"))
     if review.status is ReviewStatus.PENDING or review.deadline is not None:
         _row(console, "deadline", _deadline(review, found.now))
 
@@ -56,14 +60,17 @@ def draw_head(console: Console, found: Whole) -> None:
 def draw_call(console: Console, found: Whole, call: ReviewedCall) -> None:
     """Draw one call: its arguments, what follows from each decision, why it waits, what was decided."""
     heading(console, Text(f"Call {found.place(call)}  ", "bold").append_text(shown(call.tool, "bold")))
-    draw_arguments(console, call.arguments, flags=call.verdict.flags)
+    if found.removed is None:
+        draw_arguments(console, call.arguments, flags=call.verdict.flags)
+    else:
+        line(console, Text(found.removed, "dim"), indent=2)
     if call.edited:
         what = "Changed by a reviewer since it was proposed: see the decisions below."
         line(console, Text(what, "bold yellow"), indent=4)
     console.print()
     if len(found.review.calls) > 1:
         _row(console, "risk", risk_text(call.verdict.risk))
-    sentence = summary_of(call)
+    sentence = summary_of(call) if found.removed is None else None
     if sentence is not None:
         _row(console, "in short", shown(sentence))
     description = found.descriptions.get(call.tool)
@@ -110,6 +117,10 @@ def _draw_standing(console: Console, found: Whole, call: ReviewedCall) -> None:
         group = f" from {threshold.group}" if threshold.group else ""
         against = f"; {threshold.reject} rejections reject it" if threshold.reject > 1 else ""
         _row(console, "approvals", shown(f"{have} of {threshold.approve}{group}{against}"))
+        for each in threshold.also:
+            left = each.after - call.elapsed(found.now)
+            when = "now" if left <= timedelta(0) else f"in {_span(left.total_seconds())}"
+            _row(console, "", shown(f"or people of {each.to}, {when}"))
 
 
 def _draw_decisions(console: Console, found: Whole, call: ReviewedCall) -> None:
@@ -118,6 +129,9 @@ def _draw_decisions(console: Console, found: Whole, call: ReviewedCall) -> None:
     for decision in call.decisions:
         said = shown(f"{decision.by}, {_when(decision.at, found.now)}: ").append(decision.type.value, "bold")
         _row(console, "decided", said)
+        if decision.standing is not None:
+            _row(console, "", shown(f"in advance, by the standing rule {decision.standing}"))
+        _draw_counted(console, decision)
         if decision.message:
             block(console, decision.message, indent=_LABEL + 2)
         if decision.arguments is not None:
@@ -125,6 +139,14 @@ def _draw_decisions(console: Console, found: Whole, call: ReviewedCall) -> None:
                 line(console, shown(f"{tool} → {decision.tool}"), indent=_LABEL + 2)
             draw_changes(console, arguments, decision.arguments, indent=_LABEL + 2)
             tool, arguments = decision.tool or tool, decision.arguments
+
+
+def _draw_counted(console: Console, decision: Decision) -> None:
+    """Draw which thresholds a decision counted for, where that says more than that it counted."""
+    for each in decision.counted:
+        if each.group is not None:
+            stead = f", as one of {each.through}" if each.through else ""
+            _row(console, "", shown(f"counts for {each.need} from {each.group}{stead}"))
 
 
 def _draw_outcome(console: Console, found: Whole, call: ReviewedCall) -> None:
@@ -138,10 +160,11 @@ def _draw_outcome(console: Console, found: Whole, call: ReviewedCall) -> None:
 
 def draw_claims(console: Console, found: Whole, *, model_text: str | None = None) -> None:
     """Draw what people and models wrote, apart from what the product says: claims, and nothing more."""
-    if not found.run.input and not model_text:
+    said = said_in(found.run)
+    if not said and not model_text:
         return
     heading(console, Text("Not checked by anybody: what was written in the conversation", "bold dim"))
-    for who, text in ((found.review.requester, found.run.input), ("the model", model_text)):
+    for who, text in ((found.review.requester, said), ("the model", scrubbed(model_text or "", found.words))):
         if text:
             line(console, shown(f"{who} wrote:", "dim"), indent=2)
             block(console, text, indent=2, style="dim")

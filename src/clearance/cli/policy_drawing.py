@@ -19,6 +19,8 @@ def trial_record(trial: Trial) -> dict[str, Any]:
         "risk": verdict.risk.value,
         "allowed_decisions": [item.value for item in verdict.decisions],
         "who": [{"approve": t.approve, "reject": t.reject, "group": t.group} for t in verdict.who],
+        "reminds_after": [each.total_seconds() for each in verdict.remind],
+        "escalates": [each.to_json() for each in verdict.escalate],
         "expires_in": None if verdict.expire is None else verdict.expire.total_seconds(),
         "reason_required": verdict.reason,
         "self_approval": verdict.self_approval,
@@ -94,8 +96,10 @@ def _needed(threshold: Threshold) -> str:
 
 
 def _ends(verdict: Verdict) -> str:
+    times = "".join(f"; people are told again after {after}" for after in verdict.remind)
+    times += "".join(f"; from {each.after} on {each.to} may decide too" for each in verdict.escalate)
     expires = "" if verdict.expire is None else f"; it expires after {verdict.expire}"
-    return expires + ("; a rejection needs a reason" if verdict.reason else "")
+    return times + expires + ("; a rejection needs a reason" if verdict.reason else "")
 
 
 def _told(tried: Tried) -> str:

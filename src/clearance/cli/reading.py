@@ -29,16 +29,16 @@ def inbox(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many reviews at most.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """List what waits for a decision, the highest risk first."""
+    """List what waits for a decision, the highest risk first, then the earliest deadline."""
     from clearance.cli.screen import line, out, print_json
-    from clearance.reading import review_record, whole
+    from clearance.reading import every, review_record
 
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
-        from clearance.store import people, reviews
+        from clearance.store import listing, people, reviews
 
         with c.database.read() as tx:
-            found = [whole(c.database, tx, review) for review in reviews.inbox(tx, limit=limit)]
+            found = every(c.database, tx, listing.inbox(tx, limit=limit))
             count = reviews.waiting_count(tx)
             mode = people.mode(tx)
     if options.as_json:
@@ -148,14 +148,16 @@ def _draw_run(run: "Run") -> None:
     from rich.text import Text
 
     from clearance.cli.screen import line, out, shown
+    from clearance.reading import removed
 
     console = out()
     lead = Text(f"{run.state.value:<9}  ", _STATES.get(run.state, ""))
     lead.append(f"{run.created_at:%Y-%m-%d %H:%M:%S} UTC  ", "dim")
     line(console, shown(run.id), lead=lead)
     line(console, shown(f"thread {run.thread_id}, asked by {run.requester}", "dim"), indent=11)
-    if run.reason:
-        line(console, shown(run.reason), indent=11)
+    said = run.reason or removed(run.redacted_at)
+    if said:
+        line(console, shown(said), indent=11)
 
 
 _STATES = {

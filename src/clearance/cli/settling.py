@@ -77,11 +77,12 @@ def settle(request: Request, collect: Callable[[Review], Answers | None]) -> Non
     from clearance.cli.references import find_review
     from clearance.cli.screen import line, out, print_json
     from clearance.store import people
+    from clearance.veil import veiled
 
     options = request.options
     with opened(options) as c:
         with c.database.read() as tx:
-            found = find_review(tx, request.review)
+            found = veiled(find_review(tx, request.review))
             mode = people.mode(tx)
         if not options.as_json:
             say_mode(mode)

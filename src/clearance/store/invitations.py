@@ -1,4 +1,4 @@
-"""Rows of invitations: links that let a person set a password, once. Only a digest of each is kept."""
+"""Rows of invitations: links that let a person in, once. Only a digest of each is kept."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,10 +12,14 @@ from clearance.store.tables import invitations
 
 
 class Purpose(StrEnum):
-    """`admin`: the first to sign in to a new workspace; `password`: who was added, or lost theirs."""
+    """`admin`: the first to sign in to a new workspace; `password`: who was added, or lost theirs.
+
+    Both set a password. `sign-in` sets none: it signs in whoever has a workspace to themselves.
+    """
 
     ADMIN = "admin"
     PASSWORD = "password"
+    SIGN_IN = "sign-in"
 
 
 @dataclass(frozen=True)

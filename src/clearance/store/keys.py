@@ -61,7 +61,8 @@ def seen(tx: Connection, key_id: str, *, now: datetime) -> None:
 def named(tx: Connection, name: str) -> Key:
     """Return the key of that name or id that is not revoked; `NotFoundError` when there is none."""
     query = select(keys).where((keys.c.name == name) | (keys.c.id == name), keys.c.revoked_at.is_(None))
-    row = tx.execute(query).mappings().first()
+    # By its id first: else a key that is called as another one's id would be taken for it.
+    row = tx.execute(query.order_by((keys.c.id == name).desc())).mappings().first()
     if row is None:
         raise NotFoundError(f"There is no key {name} that could be used. See: clearance keys list")
     return _key(row)

@@ -8,11 +8,12 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, text, update
 
+from clearance.audit import AuditKind
 from clearance.policy import Policy, Predicate
 from clearance.policy_json import policy_from_json
 from clearance.schema import schema_hash
 from clearance.store.runs import insert_ignoring, insert_new
-from clearance.store.tables import policies, schemas, tools
+from clearance.store.tables import entries, policies, schemas, tools
 from clearance.toolcall import Tool
 
 # Made once: see `store.runs`.
@@ -83,6 +84,14 @@ def history(tx: Connection, program: str, *, limit: int | None = None) -> list[A
         Activation(row.number, row.version, Source(row.source), row.active_since, row.policy, row.text)
         for row in tx.execute(query.limit(limit))
     ]
+
+
+def activated_by(tx: Connection, program: str) -> dict[datetime, str]:
+    """Return who made the policies of a program the active ones, by the instants at which they did."""
+    query = select(entries.c.time, entries.c.actor).where(
+        entries.c.kind == AuditKind.POLICY_ACTIVATED.value, entries.c.subject == program
+    )
+    return {row.time: row.actor for row in tx.execute(query)}
 
 
 def latest(tx: Connection, program: str, *, source: Source | None = None) -> Activation | None:

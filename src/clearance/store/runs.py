@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Column, Connection, Executable, bindparam, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from clearance.errors import FenceLostError, NotFoundError
+from clearance.errors import FenceLostError, NotFoundError, ThreadClosedError
 from clearance.run import OPEN, Run, RunState
 from clearance.store.tables import reviews, runs, threads
 
@@ -27,6 +27,7 @@ _THREAD = select(
     threads.c.done,
     threads.c.fence,
     threads.c.owner,
+    threads.c.closed_at,
 ).where(threads.c.id == bindparam("thread"))
 _LOCKED_THREAD = _THREAD.with_for_update()
 _SET_THREAD = update(threads).where(threads.c.id == bindparam("thread"))
@@ -52,7 +53,7 @@ _END_RUN = _SET_OPEN_RUN.returning(runs.c.id)
 
 @dataclass(frozen=True)
 class Thread:
-    """A thread's row. It has work while `wanted` is above `done`."""
+    """A thread's row. It has work while `wanted` is above `done`; retention has closed it at `closed_at`."""
 
     id: str
     program: str
@@ -61,6 +62,12 @@ class Thread:
     done: int
     fence: int
     owner: str | None
+    closed_at: datetime | None = None
+
+    def check_open(self) -> None:
+        """Raise `ThreadClosedError` for a thread that takes nothing any more."""
+        if self.closed_at is not None:
+            raise ThreadClosedError(self.id, self.closed_at)
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,29 @@ from contextlib import asynccontextmanager
 
 from fastapi import APIRouter, FastAPI
 
-from clearance.web import audit, calls, document, events, health, me, metrics, reviews, runs, threads, turns
+from clearance.web import (
+    agents,
+    agui,
+    audit,
+    calls,
+    channels,
+    document,
+    events,
+    health,
+    langgraph_server,
+    me,
+    metrics,
+    pages,
+    reviews,
+    runs,
+    standing,
+    threads,
+    turns,
+)
 from clearance.web.bodies import BodyLimit
 from clearance.web.changes import Changes
+from clearance.web.frontends import FrontEndOrigins
+from clearance.web.langgraph_server.states import LastShown
 from clearance.web.problems import add_problems
 from clearance.workspace import Clearance
 
@@ -17,21 +37,29 @@ ROUTERS = (
     me.router,
     calls.router,
     reviews.router,
+    standing.router,
+    agents.router,
     threads.router,
     threads.aliases,
     turns.router,  # before `runs`: an id may hold slashes
     runs.router,
+    channels.router,
     audit.router,
     events.router,
     metrics.router,
     health.router,
+    *langgraph_server.ROUTERS,
+    agui.router,
 )
 
 
-def create_app(workspace: Clearance, *, routers: Sequence[APIRouter] = ()) -> FastAPI:
+def create_app(
+    workspace: Clearance, *, routers: Sequence[APIRouter] = (), origins: Sequence[str] = ()
+) -> FastAPI:
     """Return the application for a workspace, which stays open as long as it serves.
 
-    `routers` are those of programs that have routes of their own.
+    `routers` are those of programs that have routes of their own; `origins` are those of front ends of others
+    whose pages may read what their doors answer.
 
     Runs are advanced by workers, in this process or in others; the application itself runs no tool.
     """
@@ -50,10 +78,13 @@ def create_app(workspace: Clearance, *, routers: Sequence[APIRouter] = ()) -> Fa
     app.state.changes = Changes(workspace.database)
     app.state.streams = events.Streams()
     app.state.noted = {}
+    app.state.last_shown = LastShown()
     add_problems(app)
     app.add_middleware(BodyLimit)
+    pages.add_pages(app)
     metrics.add_measuring(app)
-    for router in (*ROUTERS, *routers):
+    app.add_middleware(FrontEndOrigins, origins=origins)
+    for router in (*ROUTERS, *routers, *pages.routers()):
         app.include_router(router)
     document.describe(app)
     return app

@@ -15,6 +15,7 @@ from clearance.notices.targets import check_url
 from clearance.notices.webhook import new_secret
 from clearance.outcome import FINAL, CallState
 from clearance.people import Kind, Person
+from clearance.redaction import masked, scrubbed, secret_texts
 from clearance.results import Result
 from clearance.store import people
 from clearance.store.callbacks import Callback
@@ -75,8 +76,12 @@ class Call(BaseModel):
     state: CallState = Field(description="`cleared` may be taken; the last five states are final.")
     may_take: bool = Field(description="Whether `take` would hand the call out as things stand.")
     tool: str
-    args: dict[str, Any] = Field(description="The arguments as they stand, perhaps edited by a reviewer.")
-    arguments: str = Field(description="The same as exact JSON text.")
+    args: dict[str, Any] | None = Field(
+        description="The arguments as they stand, perhaps edited by a reviewer; null once removed."
+    )
+    arguments: str | None = Field(description="The same as exact JSON text.")
+    redacted_at: str | None = Field(description="When retention removed the values.")
+    secret: list[str] = Field(description="What is masked here, as JSON pointers; `take` gives it as it is.")
     review_id: str | None = Field(description="The newest review about the call.")
     expires_at: str | None = Field(description="When the review that waits expires.")
     attempt: int | None
@@ -186,17 +191,22 @@ def _webhook(kept: Callback | None, *, secret: bool) -> Webhook | None:
 
 def _told(found: Standing, *, secret: bool = False) -> Call:
     row, pending = found.row, found.pending
+    gone = found.run.redacted_at
+    shown = masked(found.arguments, found.secret)
+    words = secret_texts(found.arguments, found.secret)
     return Call(
         key=found.key,
         agent=found.run.requester,
         state=found.state,
         may_take=found.may_take,
         tool=found.tool,
-        args=parse_arguments(found.arguments),
-        arguments=found.arguments,
+        args=None if gone else parse_arguments(shown),
+        arguments=None if gone else shown,
+        redacted_at=None if gone is None else gone.isoformat(),
+        secret=list(found.secret),
         review_id=None if found.review is None else found.review.id,
         expires_at=None if pending is None or pending.deadline is None else pending.deadline.isoformat(),
         attempt=None if row is None or row.started_at is None else row.attempt,
-        result=row.result if row is not None and row.state in FINAL else None,
+        result=scrubbed(row.result, words) if row and row.result and row.state in FINAL else None,
         webhook=_webhook(found.callback, secret=secret),
     )

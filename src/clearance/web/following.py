@@ -9,6 +9,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from sse_starlette import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
@@ -70,7 +71,8 @@ def standing(here: Clearance, run_id: str, *, place: Place | None = None) -> Sta
         if found is None:
             return Standing(run, None, said)
         schemas = {call.schema_hash: policies.schema(tx, call.schema_hash) for call in found.waiting}
-    return Standing(run, build_review_request(found, schemas=schemas), said)
+    page = None if here.public_url is None else f"{here.public_url}/reviews/{quote(found.id)}"
+    return Standing(run, build_review_request(found, schemas=schemas, address=page), said)
 
 
 async def stopped(here: Clearance, changes: Changes, run_id: str, *, wait: float) -> Standing:
@@ -90,22 +92,10 @@ async def stopped(here: Clearance, changes: Changes, run_id: str, *, wait: float
 async def frames(
     here: Clearance, changes: Changes, run_id: str, *, place: Place, allowed: Callable[[], bool]
 ) -> AsyncIterator[ServerSentEvent]:
-    """Yield the frames about a run from a place on, until it has stopped.
+    """Yield the frames about a run from a place on, until it has stopped, or `allowed` says no."""
 
-    `allowed` is asked before each look, in a thread; the stream ends when the client may see no more.
-    """
-
-    def look() -> Standing | None:
-        return standing(here, run_id, place=place) if allowed() else None
-
-    pace = _Pace()
     first = True
-    while not changes.ending:
-        await pace.turn()
-        count = changes.count
-        found = await run_in_threadpool(look)
-        if found is None:
-            return
+    async for found in looks(here, changes, run_id, place=place, allowed=allowed):
         if first:
             yield sse.frame("run", _told(found.run), id=str(place))
             first = False
@@ -116,6 +106,30 @@ async def frames(
         if last is not None:
             yield last
             return
+
+
+async def looks(
+    here: Clearance, changes: Changes, run_id: str, *, place: Place, allowed: Callable[[], bool]
+) -> AsyncIterator[Standing]:
+    """Yield how a run stands, each time with what it said since the time before, for as long as one asks.
+
+    `allowed` is asked before each look, in a thread; it ends when the client may see no more, and with the
+    process.
+    """
+
+    def look(since: Place) -> Standing | None:
+        return standing(here, run_id, place=since) if allowed() else None
+
+    pace = _Pace()
+    while not changes.ending:
+        await pace.turn()
+        count = changes.count
+        found = await run_in_threadpool(look, place)
+        if found is None:
+            return
+        if found.said:
+            place = Place(found.said[-1].attempt, found.said[-1].n)
+        yield found
         await changes.wait(sse.PING, since=count)
 
 

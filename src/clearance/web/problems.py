@@ -12,9 +12,11 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from clearance.errors import (
+    AgentParkedError,
     ClearanceError,
     Fault,
     InvalidInputError,
+    ReviewClaimedError,
     ReviewConflictError,
     ReviewPendingError,
     RunFailedError,
@@ -73,7 +75,9 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     def _bug(request: Request, error: Exception) -> JSONResponse:
-        log.error("%s %s: %s", request.method, request.url.path, type(error).__name__, exc_info=error)
+        # The route, and not the address: that of a link in a message is a secret.
+        route = getattr(request.scope.get("route"), "path", "(no route)")
+        log.error("%s %s: %s", request.method, route, type(error).__name__, exc_info=error)
         return _response(500, "bug", "Something is wrong inside clearance; this is not your mistake.")
 
 
@@ -90,6 +94,13 @@ def answer(error: ClearanceError) -> JSONResponse:
 def _facts(error: ClearanceError) -> dict[str, Any]:
     """Return what a client needs to go on from here."""
     match error:
+        case ReviewClaimedError():
+            return {
+                "review_id": error.review_id,
+                "claim": {"by": error.person, "until": error.until.isoformat()},
+            }
+        case AgentParkedError():
+            return {"agent": error.agent, "reason": error.reason}
         case ReviewPendingError():
             return {"review_id": error.review_id}
         case RunFailedError():
@@ -150,6 +161,10 @@ _WORDS = {
     ),
     429: ("too_many_streams", "This person has as many streams open as they may. Close one of them first."),
     404: ("not_found", "There is nothing under this address."),
+    501: (
+        "not_installed",
+        "This door needs an extra that is not installed: pip install 'clearance[agui]'.",
+    ),
     413: ("too_large", "The body is too large."),
     415: ("wrong_type", "The body must be JSON: Content-Type: application/json."),
     405: (

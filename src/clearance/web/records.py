@@ -16,6 +16,7 @@ from clearance.people import Kind, Mode, Role
 from clearance.policy import DecisionType, Risk
 from clearance.review import Answer, ReviewKind, ReviewStatus
 from clearance.run import RunState
+from clearance.standing import StandingState
 
 
 class Record(BaseModel):
@@ -28,7 +29,29 @@ class AsProposed(Record):
     """What was proposed first; an edit leaves it as it is."""
 
     tool: str
-    arguments: str
+    arguments: str | None
+
+
+class ClaimRecord(Record):
+    """Who says that they are looking at a review, and until when. It binds nobody."""
+
+    by: str
+    until: datetime
+
+
+class EscalationRecord(Record):
+    """A group whose members may decide too, from an instant on."""
+
+    to: str
+    at: datetime
+
+
+class CountedRecord(Record):
+    """A threshold that a decision counted for when it was taken."""
+
+    group: str | None = Field(description="Of which group it wants people; null: of any.")
+    need: int = Field(description="How many must say the same.")
+    through: str | None = Field(description="The group that stood in for it since an escalation.")
 
 
 class Approvals(Record):
@@ -38,6 +61,7 @@ class Approvals(Record):
     have: int
     need: int
     reject: int
+    escalates: list[EscalationRecord] = Field(description="Whose members count too, and since when.")
 
 
 class DecisionMade(Record):
@@ -50,6 +74,8 @@ class DecisionMade(Record):
     message: str | None
     tool: str | None
     arguments: str | None
+    standing_rule: str | None = Field(description="The standing rule through which it was said in advance.")
+    counted: list[CountedRecord] = Field(description="The thresholds that it counted for.")
 
 
 class CallRecord(Record):
@@ -58,12 +84,13 @@ class CallRecord(Record):
     place: int = Field(description="Its number in the review, from 1.")
     call: str = Field(description="Its key: what a decision names.")
     tool: str
-    args: dict[str, Any] = Field(description="The arguments as they stand.")
-    arguments: str = Field(
+    args: dict[str, Any] | None = Field(description="The arguments as they stand; null once removed.")
+    arguments: str | None = Field(
         description="The same as exact JSON text, for readers whose numbers are not exact."
     )
     proposed: AsProposed
     revision: int
+    secret: list[str] = Field(description="What is masked in it, as JSON pointers into the arguments.")
     fingerprint: str
     answer: Answer = Field(description="What the decisions on it add up to.")
     risk: Risk
@@ -102,8 +129,10 @@ class ReviewRecord(Record):
     requester: str
     asked_at: datetime
     expires_at: datetime | None
+    claim: ClaimRecord | None = Field(description="Who is looking at it.")
     ended_at: datetime | None
     reason: str | None
+    redacted_at: datetime | None = Field(description="When retention removed the values.")
     calls: list[CallRecord]
     untrusted: Untrusted
 
@@ -113,6 +142,62 @@ class ReviewPage(Record):
 
     reviews: list[ReviewRecord]
     next: str | None = Field(description="The `cursor` of the next page; null at the end.")
+
+
+class Approved(Record):
+    """That somebody approved of a standing rule."""
+
+    by: str
+    at: datetime
+
+
+class StandingRuleRecord(Record):
+    """Calls that people let run without being asked about again."""
+
+    rule_id: str
+    state: StandingState
+    program: str
+    tool: str
+    equal: dict[str, str] = Field(description="Arguments that must be what they were, as exact JSON text.")
+    any: list[str] = Field(description="Arguments that may have any value.")
+    when: str | None = Field(description="A condition in CEL that must hold besides.")
+    requester: str = Field(description="Whose calls it is for.")
+    thread_id: str | None = Field(description="The thread in which it is used; null: in each.")
+    risk: Risk = Field(description="The highest risk that a call may have.")
+    uses: int
+    uses_left: int
+    expires_at: datetime
+    author: str
+    approvals: list[Approved]
+    review_id: str = Field(description="The review of the call that it was made from.")
+    call: str
+    created_at: datetime
+
+
+class StandingRulePage(Record):
+    """Standing rules, the newest first."""
+
+    standing_rules: list[StandingRuleRecord]
+
+
+class ParkedRecord(Record):
+    """An agent that the breaker has parked: nothing of it runs."""
+
+    agent: str
+    reason: str
+    since: datetime
+
+
+class ParkedPage(Record):
+    """Agents that are parked."""
+
+    parked: list[ParkedRecord]
+
+
+class ResumedRecord(Record):
+    """Which agent may go on."""
+
+    resumed: str
 
 
 class RunRecord(Record):
@@ -126,6 +211,7 @@ class RunRecord(Record):
     message: str | None
     answer: str | None
     reason: str | None
+    redacted_at: datetime | None = Field(description="When retention removed the values.")
     created_at: datetime
     ended_at: datetime | None
 

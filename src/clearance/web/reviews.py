@@ -54,6 +54,14 @@ class Withdrawn(BaseModel):
     reason: Words = Field(default="", max_length=2000, description="The agent is told.")
 
 
+class Claimed(BaseModel):
+    """Whether another's claim on the review gives way."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    take_over: bool = Field(default=False, strict=True)
+
+
 @router.get("/reviews", response_model=ReviewPage)
 def list_reviews(
     here: Workspace,
@@ -72,7 +80,7 @@ def list_reviews(
     cursor: Cursor = None,
     limit: Limit = PAGE,
 ) -> Response:
-    """List reviews: those that wait by risk and then age, those that have ended by when, newest first."""
+    """List reviews: those that wait by risk, deadline and age, those that have ended the newest first."""
     wanted = ReviewFilter(
         risk=risk,
         program=program,
@@ -164,6 +172,27 @@ def withdraw(
         answer=lambda tx, after: exact_text(review_record(whole(here.database, tx, after))),
     )
     return _told(text)
+
+
+@router.post("/reviews/{review_id:path}/claim", response_model=ReviewRecord, responses=refusals(403, 409))
+def claim(here: Workspace, by: Caller, review_id: str, body: Claimed | None = None) -> Response:
+    """Say that you are looking at a review, for 30 minutes; again renews it. It binds nobody."""
+    _seen(here, by, review_id)
+    here.gate.claim(review_id, by=by.id, take_over=body is not None and body.take_over)
+    return show_review(here, by, review_id)
+
+
+@router.post("/reviews/{review_id:path}/release", response_model=ReviewRecord, responses=refusals(403, 409))
+def release(here: Workspace, by: Caller, review_id: str) -> Response:
+    """Say that you are no longer looking at a review; nothing changes where you were not."""
+    _seen(here, by, review_id)
+    here.gate.release(review_id, by=by.id)
+    return show_review(here, by, review_id)
+
+
+def _seen(here: Workspace, by: Person, review_id: str) -> None:
+    with here.database.read() as tx:
+        seen(reviews.review(tx, review_id), by=by)
 
 
 def seen(review: Review, *, by: Person) -> Review:

@@ -23,12 +23,18 @@ def frame(kind: str, data: Mapping[str, Any], *, id: str | None = None) -> Serve
     return ServerSentEvent(json.dumps(data), event=kind, id=id)
 
 
-def stream(frames: AsyncIterator[ServerSentEvent]) -> EventSourceResponse:
+def stream(
+    frames: AsyncIterator[ServerSentEvent],
+    *,
+    headers: Mapping[str, str] | None = None,
+    retry: int | None = RETRY,
+) -> EventSourceResponse:
     """Return an answer that sends the frames as they come. It ends with them, or when the process does.
 
-    Where the database fails on the way the stream ends early, and its client comes again.
+    Where the database fails on the way the stream ends early, and its client comes again; with `retry` None
+    it is not told to.
     """
-    return EventSourceResponse(_begun(frames), ping=PING, sep="\n")
+    return EventSourceResponse(_begun(frames, retry=retry), headers=headers, ping=PING, sep="\n")
 
 
 def wants_stream(accept: str | None) -> bool:
@@ -36,8 +42,11 @@ def wants_stream(accept: str | None) -> bool:
     return any(kind.partition(";")[0].strip().lower() == MEDIA_TYPE for kind in (accept or "").split(","))
 
 
-async def _begun(frames: AsyncIterator[ServerSentEvent]) -> AsyncIterator[ServerSentEvent]:
-    yield ServerSentEvent(retry=RETRY)
+async def _begun(
+    frames: AsyncIterator[ServerSentEvent], *, retry: int | None
+) -> AsyncIterator[ServerSentEvent]:
+    if retry is not None:
+        yield ServerSentEvent(retry=retry)
     try:
         async for each in frames:
             yield each

@@ -1,5 +1,6 @@
 """Threads over HTTP: a conversation, its messages, and what it waits for."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 from urllib.parse import unquote
 
@@ -15,7 +16,7 @@ from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see
 from clearance.reading import run_record
 from clearance.review import Review
 from clearance.run import Run, is_one_call
-from clearance.store import people, policies, reviews, runs
+from clearance.store import people, policies, reviews, runs, secret_parts
 from clearance.web import following
 from clearance.web.access import Caller, Shown, Workspace
 from clearance.web.bodies import StrictRoute, Words
@@ -74,8 +75,9 @@ class ThreadRecord(Record):
     thread_id: str
     program: str
     state: Literal["idle", "queued", "running", "waiting"] = Field(
-        description="Only an `idle` thread takes a message."
+        description="Only an `idle` thread takes a message, unless it is closed."
     )
+    closed_at: datetime | None = Field(description="When retention removed the values.")
     run: RunRecord | None = Field(description="The newest run.")
     pending_review: dict[str, Any] | None = Field(description="What the thread waits for.")
 
@@ -104,9 +106,10 @@ class MessageRecord(Record):
 
 
 class Messages(Record):
-    """The messages of a thread, oldest first."""
+    """The messages of a thread, oldest first; none of one that retention has closed."""
 
     thread_id: str
+    closed_at: datetime | None = Field(description="When retention removed the values.")
     messages: list[MessageRecord]
 
 
@@ -120,24 +123,26 @@ def new_thread(by: Caller) -> Response:  # noqa: ARG001 - who may ask
 def messages(here: Workspace, by: Caller, thread_id: str) -> Response:
     """Return the thread's messages as they are kept; what a model is saying now is not among them."""
     with here.database.read() as tx:
-        _seen(tx, thread_id, by=by)
+        thread = seen(tx, thread_id, by=by)
+        marks = secret_parts.of_program(tx, thread.program)
     from clearance.adapters.transcript import message_records
 
-    found = message_records(here.transcripts.messages(thread_id))
-    return exact({"thread_id": thread_id, "messages": found})
+    found = message_records(here.transcripts.messages(thread_id), marks=marks)
+    return exact({"thread_id": thread_id, "closed_at": _text(thread.closed_at), "messages": found})
 
 
 @router.get("/threads/{thread_id:path}", response_model=ThreadRecord)
 def show_thread(here: Workspace, by: Caller, thread_id: str) -> Response:
     """Return how a thread stands, and what it waits for."""
     with here.database.read() as tx:
-        thread = _seen(tx, thread_id, by=by)
+        thread = seen(tx, thread_id, by=by)
         newest = next(iter(runs.list_runs(tx, thread_id=thread_id, limit=1)), None)
     found = following.standing(here, newest.id) if newest is not None else None
     return exact({
         "thread_id": thread_id,
         "program": thread.program,
         "state": found.run.state.value if found is not None and found.run.is_open else "idle",
+        "closed_at": _text(thread.closed_at),
         "run": None if found is None else run_record(found.run),
         "pending_review": None if found is None else found.review,
     })  # fmt: skip
@@ -169,7 +174,7 @@ async def send(
     )
 
     def start() -> str:
-        program = _program(here, thread_id, body.program, by=by)
+        program = program_of(here, thread_id, body.program, by=by)
         return turns.start(
             here.ledger, thread_id, body.text, run_id=new_id(), program=program, by=by.id, once=only
         ).id
@@ -203,8 +208,8 @@ async def decide(
 
     def submit() -> str:
         with here.database.read() as tx:
-            _seen(tx, thread_id, by=by)
-            found = None if body.review_id is None else _named(tx, body.review_id, thread_id=thread_id)
+            seen(tx, thread_id, by=by)
+            found = None if body.review_id is None else named(tx, body.review_id, thread_id=thread_id)
         if by.kind is Kind.AGENT:
             raise ForbiddenError(AGENTS_PROPOSE)
         if found is None:
@@ -215,12 +220,12 @@ async def decide(
     return await done(request, here, shown, by, act=submit, wait=body.wait, accept=accept)
 
 
-def _program(here: Clearance, thread_id: str, asked: str | None, *, by: Person) -> str:
+def program_of(here: Clearance, thread_id: str, asked: str | None, *, by: Person) -> str:
     """Return the program that a message is for; the thread's own, unless it is named or there is none."""
     with here.database.read() as tx:
         thread = runs.thread(tx, thread_id)
         if thread is not None:
-            _seen(tx, thread_id, by=by)
+            seen(tx, thread_id, by=by)
         program = asked or (PROGRAM if thread is None else thread.program)
         known = here.programs.get(program)
         if is_one_call(program) or (known is not None and not known.takes_messages):
@@ -236,6 +241,10 @@ def _program(here: Clearance, thread_id: str, asked: str | None, *, by: Person) 
     return program
 
 
+def _text(instant: datetime | None) -> str | None:
+    return None if instant is None else instant.isoformat()
+
+
 def _is_a_call(tx: Connection, thread_id: str) -> bool:
     """Whether this could be the id of a call of an agent elsewhere, which must not be taken from it."""
     owner, colon, _ = thread_id.partition(":")
@@ -243,7 +252,7 @@ def _is_a_call(tx: Connection, thread_id: str) -> bool:
     return any(each.kind is Kind.AGENT for each in found)
 
 
-def _seen(tx: Connection, thread_id: str, *, by: Person) -> runs.Thread:
+def seen(tx: Connection, thread_id: str, *, by: Person) -> runs.Thread:
     """Return the thread; for who may not see it there is none. An agent sees those that are all its own."""
     thread = runs.thread(tx, thread_id)
     requesters = runs.requesters(tx, thread_id) if by.kind is Kind.AGENT else ()
@@ -252,7 +261,7 @@ def _seen(tx: Connection, thread_id: str, *, by: Person) -> runs.Thread:
     return thread
 
 
-def _named(tx: Connection, review_id: str, *, thread_id: str) -> Review:
+def named(tx: Connection, review_id: str, *, thread_id: str) -> Review:
     found = reviews.review(tx, review_id)
     if found.thread_id != thread_id:
         raise NotFoundError(f"There is no review {review_id}.")

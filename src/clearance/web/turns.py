@@ -120,6 +120,14 @@ def _streamed(
     place: Place,
     release: Callable[[], None],
 ) -> Response:
+    changes = request.app.state.changes
+    frames = following.frames(here, changes, run_id, place=place, allowed=still_allowed(here, shown))
+    return Leased(sse.stream(frames), release)
+
+
+def still_allowed(here: Clearance, shown: Credential) -> Callable[[], bool]:
+    """Return what tells whether a key still opens something: a stream ends when it does not."""
+
     def allowed() -> bool:
         try:
             with here.database.read() as tx:
@@ -128,8 +136,7 @@ def _streamed(
             return False
         return True
 
-    changes = request.app.state.changes
-    return Leased(sse.stream(following.frames(here, changes, run_id, place=place, allowed=allowed)), release)
+    return allowed
 
 
 def _turn(found: Standing) -> Response:

@@ -2,15 +2,17 @@
 
 from typing import Any
 
-from clearance.apps.research.research_request import read_request
+from clearance.apps.research.research_request import ResearchRequest, read_request
 from clearance.apps.research.runs import ResearchRuns, Waiting
+from clearance.reading import removed
 from clearance.run import Run
 from clearance.store.run_files import RunFile, RunStage
 
 
 def short_record(research: ResearchRuns, run: Run) -> dict[str, Any]:
     """Return what a list of runs says of each."""
-    request = read_request(run.input)
+    gone = removed(run.redacted_at)
+    request = read_request(run.input) if gone is None else ResearchRequest("", objective=gone)
     state = research.store.state(run.id)
     return {
         "run_id": run.id,

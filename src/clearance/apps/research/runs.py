@@ -30,6 +30,7 @@ from clearance.errors import (
     NotFoundError,
     ReviewConflictError,
     RunUnfinishedError,
+    ThreadClosedError,
 )
 from clearance.execution import AskAgain
 from clearance.once import Once, look
@@ -110,11 +111,16 @@ class ResearchRuns:
         return turns.start(ledger, run_id, request.text, run_id=run_id, program=PROGRAM, by=by, once=once)
 
     def run(self, run_id: str) -> Run:
-        """Return a run of the pipeline; `NotFoundError` when there is none of that id."""
+        """Return a run of the pipeline; `NotFoundError` when there is none of that id.
+
+        Raises `ThreadClosedError` for one whose values retention has removed.
+        """
         with self._workspace.database.read() as tx:
             found = runs.run(tx, run_id)
         if found.program != PROGRAM:
             raise NotFoundError(f"There is no research run {run_id}.")
+        if found.redacted_at is not None:
+            raise ThreadClosedError(run_id, found.redacted_at)
         return found
 
     def request(self, run_id: str) -> ResearchRequest:
