@@ -51,7 +51,7 @@ def take(
         if row is not None and row.state is CallState.STARTED:
             return _underway(row, run=run, tools=tools, fence=fence, now=now)
         check_going(tx, run.requester)
-        rounds = reviews.of_message(tx, run.id, message)
+        rounds = reviews.of_message(tx, run.id, message, call=call.key)
         standing = standing_call(rounds, call, tools=tools)
         starts = _Start(ledger, tx, run, now=now, fence=fence or 0)
         ended = runs.run(tx, run.id)

@@ -59,6 +59,8 @@ _CALLS = (
     .where(reviewed_calls.c.review_id.in_(bindparam("ids", expanding=True)))
     .order_by(reviewed_calls.c.place)
 )
+_CALL = _CALLS.where(reviewed_calls.c.key == bindparam("key"))
+_DECISIONS_ON = _DECISIONS.where(decisions.c.key == bindparam("key"))
 
 
 def insert_review(tx: Connection, review: Review) -> bool:
@@ -154,9 +156,13 @@ def pending(tx: Connection, thread_id: str) -> Review | None:
     return found[0] if found else None
 
 
-def of_message(tx: Connection, run_id: str, message: int) -> list[Review]:
-    """Return every round that was asked about one AI message of a run, oldest first."""
-    return _load(tx, _OF_MESSAGE, run=run_id, number=message)
+def of_message(tx: Connection, run_id: str, message: int, *, call: str | None = None) -> list[Review]:
+    """Return every round that was asked about one AI message of a run, oldest first.
+
+    With `call`, the key of one call, the reviews come without their other calls: a plan has a hundred.
+    """
+    rows = tx.execute(_OF_MESSAGE, {"run": run_id, "number": message}).mappings().all()
+    return _with_calls(tx, rows, key=call)
 
 
 def of_call(tx: Connection, key: str, *, kind: ReviewKind | None = None) -> list[Review]:
@@ -211,15 +217,19 @@ def due(tx: Connection, *, now: datetime, limit: int) -> list[tuple[str, str]]:
 
 
 def _load(tx: Connection, query: Select[Any], **values: object) -> list[Review]:
-    rows = tx.execute(query, values).mappings().all()
+    return _with_calls(tx, tx.execute(query, values).mappings().all())
+
+
+def _with_calls(tx: Connection, rows: Sequence[RowMapping], *, key: str | None = None) -> list[Review]:
     ids = [row["id"] for row in rows]
     if not ids:
         return []
+    one = {} if key is None else {"key": key}
     said: dict[tuple[str, str], list[Decision]] = {}
-    for item in tx.execute(_DECISIONS, {"ids": ids}).mappings():
+    for item in tx.execute(_DECISIONS_ON if one else _DECISIONS, {"ids": ids, **one}).mappings():
         said.setdefault((item["review_id"], item["key"]), []).append(_decision(item))
     called: dict[str, list[ReviewedCall]] = {}
-    for item in tx.execute(_CALLS, {"ids": ids}).mappings():
+    for item in tx.execute(_CALL if one else _CALLS, {"ids": ids, **one}).mappings():
         found = said.get((item["review_id"], item["key"]), [])
         called.setdefault(item["review_id"], []).append(_call(item, found))
     return [_review(row, called.get(row["id"], [])) for row in rows]
