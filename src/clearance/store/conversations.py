@@ -31,7 +31,7 @@ def list_conversations(
     tx: Connection,
     *,
     thread_id: str | None = None,
-    asked_by: str | None = None,
+    asked_by: Collection[str] | None = None,
     program: str | None = None,
     without: Collection[str] = (),
     states: Collection[RunState] | None = None,
@@ -40,7 +40,7 @@ def list_conversations(
 ) -> list[Conversation]:
     """Return conversations, those begun last first.
 
-    `asked_by`: only threads in which that one alone asked for anything. `states`: only those whose newest
+    `asked_by`: only threads in which these alone asked for anything. `states`: only those whose newest
     run is in one of them. `without` names programs that are none.
     """
     one = runs.alias()
@@ -63,20 +63,29 @@ def list_conversations(
     if states is not None:
         query = query.where(runs.c.state.in_([state.value for state in states]))
     if asked_by is not None:
-        query = query.where(~exists().where(one.c.thread_id == threads.c.id, one.c.requester != asked_by))
+        query = query.where(
+            ~exists().where(one.c.thread_id == threads.c.id, one.c.requester.not_in(sorted(asked_by)))
+        )
     rows = tx.execute(query).all()
     found = run_rows.by_id(tx, [row[4] for row in rows])
     return [Conversation(*row[:4], newest=found[row[4]]) for row in rows]
 
 
 def latest_conversations(
-    tx: Connection, *, with_person: str | None, without: Collection[str] = (), after: Dated | None, limit: int
+    tx: Connection,
+    *,
+    with_person: str | None,
+    asked_by: Collection[str] | None = None,
+    without: Collection[str] = (),
+    after: Dated | None,
+    limit: int,
 ) -> tuple[list[Conversation], Dated | None]:
     """Return conversations, the one that was written in last first, and the place of the next page.
 
-    `with_person`: only those in which that one asked for anything. `without` as in `list_conversations`.
+    `with_person`: only those in which that one asked for anything. `asked_by` and `without` as in
+    `list_conversations`.
     """
-    found = _latest(tx, with_person=with_person, without=without, after=after, limit=limit)
+    found = _latest(tx, with_person=with_person, asked_by=asked_by, without=without, after=after, limit=limit)
     newest = run_rows.by_id(tx, found.ids)
     first = select(runs.c.input).where(runs.c.thread_id == threads.c.id).correlate(threads)
     begin = first.order_by(runs.c.created_at, runs.c.id).limit(1).scalar_subquery()
@@ -91,6 +100,7 @@ def _latest(
     tx: Connection,
     *,
     with_person: str | None,
+    asked_by: Collection[str] | None,
     without: Collection[str],
     after: Dated | None,
     limit: int,
@@ -102,7 +112,11 @@ def _latest(
         one.c.created_at > runs.c.created_at,
         and_(one.c.created_at == runs.c.created_at, one.c.id < runs.c.id),
     )
-    theirs = true() if with_person is None else exists().where(same, one.c.requester == with_person)
+    theirs: ColumnElement[bool] = true()
+    if with_person is not None:
+        theirs = exists().where(same, one.c.requester == with_person)
+    if asked_by is not None:
+        theirs = and_(theirs, ~exists().where(same, one.c.requester.not_in(sorted(asked_by))))
     of_one = exists().where(threads.c.id == runs.c.thread_id, _is_one(without))
     fits = and_(~exists().where(same, later), theirs, of_one).label("fits")
 
@@ -127,9 +141,7 @@ def _before(place: Dated | None) -> ColumnElement[bool]:
     if place is None:
         return true()
     instant = literal(place[0], Instant)
-    return and_(
-        runs.c.created_at <= instant, or_(runs.c.created_at < instant, runs.c.id < place[1])
-    )
+    return and_(runs.c.created_at <= instant, or_(runs.c.created_at < instant, runs.c.id < place[1]))
 
 
 def _is_one(without: Collection[str]) -> ColumnElement[bool]:

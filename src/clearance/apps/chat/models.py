@@ -6,46 +6,19 @@ openai:NAME          with a base URL: any server that speaks OpenAI's protocol
 """
 
 import os
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from clearance.errors import SettingsError
+from clearance.providers import NO_MODEL, OFFLINE, PROVIDERS, Provider
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-OFFLINE = "offline"
+__all__ = ["NO_MODEL", "OFFLINE", "PROVIDERS", "check_model", "named_model", "open_model"]
+
 REQUEST_TIMEOUT = 120.0
 """Seconds without a byte of an answer after which a request counts as lost; another try may follow."""
-
-
-@dataclass(frozen=True)
-class Provider:
-    """A provider: the extra that installs it, and the variables that may hold its key (none: no key)."""
-
-    extra: str
-    langchain: str
-    package: str
-    keys: tuple[str, ...]
-
-
-PROVIDERS = {
-    "anthropic": Provider("anthropic", "anthropic", "langchain_anthropic", ("ANTHROPIC_API_KEY",)),
-    "google": Provider(
-        "google", "google_genai", "langchain_google_genai", ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-    ),
-    "groq": Provider("groq", "groq", "langchain_groq", ("GROQ_API_KEY",)),
-    "mistral": Provider("mistral", "mistralai", "langchain_mistralai", ("MISTRAL_API_KEY",)),
-    "ollama": Provider("ollama", "ollama", "langchain_ollama", ()),
-    "openai": Provider("openai", "openai", "langchain_openai", ("OPENAI_API_KEY",)),
-}
-NO_MODEL = (
-    "No model is set, and none is chosen for you. Name one with --model or CLEARANCE_MODEL: "
-    f"PROVIDER:NAME ({', '.join(PROVIDERS)}; the provider's key in its own variable), openai:NAME together "
-    "with CLEARANCE_MODEL_BASE_URL for any server that speaks OpenAI's protocol, or offline (fixed rules, "
-    "no AI, no key)."
-)
 
 
 def named_model(given: str | None, setting: str | None, remembered: str | None = None) -> str:
