@@ -7,18 +7,18 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
-from clearance.apps.research import wire
+from clearance.apps.research import pages, wire
 from clearance.apps.research.plan import Plan
 from clearance.apps.research.plan_calls import PROGRAM
 from clearance.apps.research.records import diff_record, file_record, run_record, short_record
 from clearance.apps.research.routes_acting import router as acting
 from clearance.apps.research.routes_acting import stream_of
-from clearance.apps.research.routes_shared import STREAM, RunId, Runs, seen, with_research
+from clearance.apps.research.routes_shared import STREAM, RunId, Runs, file_answer, seen, with_research
 from clearance.apps.research.runs import ResearchRuns
 from clearance.apps.research.streaming import OVER, Place
 from clearance.errors import NotFoundError
-from clearance.people import Kind
-from clearance.store import run_files, runs
+from clearance.people import sees_only
+from clearance.store import runs
 from clearance.store.listing import RunFilter, newest_runs
 from clearance.web.access import Caller, Shown, Workspace
 from clearance.web.bodies import StrictRoute
@@ -29,14 +29,12 @@ from clearance.web.records import exact
 router = APIRouter(prefix="/api/v1/pipeline", route_class=StrictRoute, tags=["pipeline"])
 
 _NEWEST = Cursors("pipeline", DATED)
-# A report is a page: where it is opened from here it runs nothing, and reaches nothing.
-_SANDBOX = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 
 def routers_of(research: ResearchRuns) -> list[APIRouter]:
     """Return the routes over the research runs of a workspace."""
     whole = APIRouter(dependencies=[Depends(with_research(research))])
-    for each in (router, acting):
+    for each in (router, acting, *pages.routers()):
         whole.include_router(each)
     return [whole]
 
@@ -46,7 +44,7 @@ def list_pipelines(
     here: Workspace, research: Runs, by: Caller, *, cursor: Cursor = None, limit: Limit = PAGE
 ) -> Response:
     """List research runs, the newest first."""
-    wanted = RunFilter(program=PROGRAM, asked_by=by.id if by.kind is Kind.AGENT else None)
+    wanted = RunFilter(program=PROGRAM, asked_by=sees_only(by))
     with here.database.read() as tx:
         page = newest_runs(tx, wanted, states=(), after=_NEWEST.place(cursor), limit=limit)
         found = runs.by_id(tx, page.ids)
@@ -114,22 +112,7 @@ def artifact(
 ) -> Response:
     """Return a file of a run, with its sha256 as the `ETag`. What is read is the kept row, and no folder."""
     seen(research, run_id, by=by)
-    with here.database.read() as tx:
-        file = run_files.file_of(tx, run_id, name)
-        content = run_files.content_of(tx, run_id, name)
-    if file is None or content is None:
-        raise NotFoundError(f"Run {run_id} has no file of that name.")
-    etag = f'"{file.sha256}"'
-    headers = {
-        "ETag": etag,
-        "Content-Disposition": _disposition(name),
-        "Content-Security-Policy": _SANDBOX,
-        "X-Content-Type-Options": "nosniff",
-        "Cache-Control": "private, no-cache",
-    }
-    if etag in (if_none_match or ""):
-        return Response(status_code=304, headers=headers)
-    return Response(content, media_type=file.media_type, headers=headers)
+    return file_answer(here, run_id, name, known=if_none_match)
 
 
 @router.get("/{run_id}/events", response_class=Response, responses={**STREAM, **refusals(429)})
@@ -173,9 +156,3 @@ def _plan(research: ResearchRuns, run_id: str, version: int | None) -> Plan:
     if version is not None and version > newest:
         raise NotFoundError(f"Run {run_id} has no plan {version}; the newest is {newest}.")
     return research.store.plan(run_id, version or newest)
-
-
-def _disposition(name: str) -> str:
-    from urllib.parse import quote
-
-    return f"attachment; filename*=UTF-8''{quote(name.rpartition('/')[2], safe='')}"

@@ -34,7 +34,7 @@ from clearance.errors import (
 )
 from clearance.execution import AskAgain
 from clearance.once import Once, look
-from clearance.policy import DecisionType
+from clearance.policy import DecisionType, Risk
 from clearance.program import Finished, Parked, Program
 from clearance.review import Review, ReviewKind, ReviewStatus
 from clearance.run import Run, RunState
@@ -50,12 +50,16 @@ POLL = 0.05
 
 @dataclass(frozen=True)
 class Waiting:
-    """What a run waits for at a gate, and what changed since the plan that this person decided on last."""
+    """What a run waits for at a gate, and what changed since the plan that this person decided on last.
+
+    `since` is the version of that plan; it and `diff` are None where there is none to compare with.
+    """
 
     gate: HITLGate
     review: Review
     plan: Plan
     diff: PlanDiff | None
+    since: int | None = None
 
 
 class ResearchRuns:
@@ -147,7 +151,7 @@ class ResearchRuns:
         gate = HITLGate.S4_PLAN if review.message < EXECUTE else HITLGate.S5_EXECUTE
         before = _seen(earlier, plan, by=seen_by)
         changed = None if before is None else diff(self.store.plan(run_id, before), plan)
-        return Waiting(gate, review, plan, changed)
+        return Waiting(gate, review, plan, changed, before)
 
     def decide(
         self,
@@ -159,13 +163,16 @@ class ResearchRuns:
         changes: Mapping[str, Any] | None = None,
         plan_sha256: str | None = None,
         review_id: str | None = None,
+        version: int | None = None,
+        fresh_for: Risk | None = None,
         once: Once[Review] | None = None,
     ) -> Review:
         """Take a person's decision on the plan that a run waits with.
 
         `plan_sha256` is that of the plan which they saw; it may be left out only while there is one version.
         `review_id` is the question that they answer; at S5_execute it must be named, because there a late
-        repetition of the answer at S4_plan could not be told from a new one.
+        repetition of the answer at S4_plan could not be told from a new one. `version` is that of the review
+        that they saw, where their door says it; `fresh_for` is what `gate.decide` takes.
         Raises `ReviewConflictError` for another plan, `ConflictError` when the run waits for nobody, and
         `Repeated` for a request that was done before.
         """
@@ -181,10 +188,19 @@ class ResearchRuns:
             self._check_revision(run_id, message, changes or {})
             item["changes"] = dict(changes or {})
         review = waiting.review
-        return self._workspace.gate.decide(review.id, [item], by=by, version=review.version, once=once)
+        seen = review.version if version is None else version
+        gate = self._workspace.gate
+        return gate.decide(review.id, [item], by=by, version=seen, fresh_for=fresh_for, once=once)
 
     def edit(
-        self, run_id: str, edited: bytes | str, *, by: str, plan_sha256: str | None = None, wait: float
+        self,
+        run_id: str,
+        edited: bytes | str,
+        *,
+        by: str,
+        plan_sha256: str | None = None,
+        fresh_for: Risk | None = None,
+        wait: float,
     ) -> Review:
         """Make the next version of a plan as a person edited it, and approve that version as them.
 
@@ -200,10 +216,11 @@ class ResearchRuns:
         changes = {EDITED: wanted.document()}
         item = {"type": DecisionType.REVISE.value, "message": f"edited by {by}", "changes": changes}
         review = waiting.review
-        settled = self._workspace.gate.decide(review.id, [item], by=by, version=review.version)
+        gate = self._workspace.gate
+        settled = gate.decide(review.id, [item], by=by, version=review.version, fresh_for=fresh_for)
         if settled.status is ReviewStatus.PENDING:
             return settled
-        return self._approve_own(run_id, made, by=by, wait=wait)
+        return self._approve_own(run_id, made, by=by, fresh_for=fresh_for, wait=wait)
 
     def wait_for(self, run_id: str, *, wait: float) -> PipelineState:
         """Return the state of a run as soon as it waits for people or has ended.
@@ -314,7 +331,9 @@ class ResearchRuns:
                 "params. Or start the run with a model as planner."
             )
 
-    def _approve_own(self, run_id: str, made: Plan, *, by: str, wait: float) -> Review:
+    def _approve_own(
+        self, run_id: str, made: Plan, *, by: str, fresh_for: Risk | None, wait: float
+    ) -> Review:
         """Approve the version that this person has just made, once it is asked about, and no other."""
         until = time.monotonic() + wait
         while True:
@@ -328,7 +347,8 @@ class ResearchRuns:
             raise ReviewConflictError("The plan that is asked about is not the one you made.", waiting.review)
         review = waiting.review
         item = {"type": DecisionType.APPROVE.value}
-        return self._workspace.gate.decide(review.id, [item], by=by, version=review.version)
+        gate = self._workspace.gate
+        return gate.decide(review.id, [item], by=by, version=review.version, fresh_for=fresh_for)
 
 
 def _seen(earlier: list[Review], plan: Plan, *, by: str | None) -> int | None:

@@ -62,7 +62,7 @@ def _identified(symbol: str, species: Organism, *, lookup: Lookup) -> Gene:
         return replace(gene, ids={**gene.ids, **known.ids}) if known else gene
     if lookup.has_transcripts(symbol):
         return Gene(symbol, "", species.taxon, {})
-    near = [*_alike(symbol, species), *lookup.near(symbol)]
+    near = [*alike(symbol, species.name), *lookup.near(symbol)]
     raise UnknownSymbolError(symbol, tuple(dict.fromkeys(near))[:5], searched=lookup.searched())
 
 
@@ -75,7 +75,9 @@ def _shipped_gene(symbol: str, species: Organism) -> Gene | None:
     return None if known is None else Gene(known.symbol, known.name, HUMAN, known.ids, (known.refseq,))
 
 
-def _alike(symbol: str, species: Organism) -> list[str]:
+def alike(symbol: str, organism: str) -> list[str]:
+    """Return symbols of the shipped data that look like this one, best first."""
+    species = organism_named(organism)
     known = {each.symbol for each in selected().values()} if species.taxon == HUMAN else set()
     return difflib.get_close_matches(symbol.upper(), sorted(known), n=3, cutoff=0.6)
 
