@@ -1,5 +1,6 @@
 """The queries that run all the time find their rows by an index, however much else there is."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,10 +11,11 @@ from sqlalchemy import Connection, event
 
 from clearance.review import ReviewStatus
 from clearance.run import RunState
-from clearance.store import audit, calls, people, policies, reviews, runs
+from clearance.store import around_runs, audit, calls, people, policies, reviews, runs
 from clearance.store.counting import counts
 from clearance.store.database import Database
 from clearance.store.listing import ReviewFilter, RunFilter, ended_reviews, newest_runs, waiting_reviews
+from clearance.store.looking_back import EntryFilter, newest_entries
 
 NOW = datetime(2026, 3, 2, 9, tzinfo=UTC)
 MANY = 5_000
@@ -134,6 +136,36 @@ QUERIES = {
     "entries of a number": Query(lambda tx: audit.read_after(tx, 4900, limit=10), "entries", "seq"),
     "unnumbered entries": Query(lambda tx: audit.standing(tx, since=NOW), "entries", "entries_"),
     "numbering": Query(lambda tx: audit.number(tx), "entries", "entries_unnumbered"),
+    "newest entries": Query(
+        lambda tx: newest_entries(tx, EntryFilter(actor="no"), below=4000, limit=50), "entries", "seq"
+    ),
+    "entries of a day": Query(
+        lambda tx: newest_entries(
+            tx, EntryFilter(since=NOW - timedelta(days=1), before=NOW), below=None, limit=50
+        ),
+        "entries",
+        "seq",
+    ),
+    "newest entries about something": Query(
+        lambda tx: newest_entries(tx, EntryFilter(subject="r500"), below=None, limit=50),
+        "entries",
+        "entries_by_subject",
+    ),
+    "entries about a run": Query(
+        lambda tx: around_runs.entries_about(tx, ["r500", "r500/1/1", "r500/1/0"], most=200),
+        "entries",
+        "entries_by_subject",
+    ),
+    "reviews of a run": Query(lambda tx: reviews.of_run(tx, "r500"), "reviews", "reviews_by_run"),
+    "what runs wait for": Query(
+        lambda tx: around_runs.stops(tx, ["r500", "r501"]), "reviews", "reviews_by_run"
+    ),
+    "how long runs have waited": Query(
+        lambda tx: around_runs.waited(tx, ["r500", "r501"], now=NOW), "reviews", "reviews_by_run"
+    ),
+    "who decided of runs": Query(
+        lambda tx: around_runs.deciders(tx, ["r500", "r501"]), "decisions", "decisions_by_review"
+    ),
     "open clearance": Query(
         lambda tx: calls.use(tx, "r500/1/0", attempt=1, fingerprint="", now=NOW),
         "clearances",
@@ -169,8 +201,11 @@ def full(
         databases.drop(url)
 
 
-def plans(database: Database, query: Query) -> str:
-    """Return how the database carries out every statement of a query; what it changes is rolled back."""
+def plans(database: Database, query: Query, *, first: str | None = None) -> str:
+    """Return how the database carries out every statement of a query; what it changes is rolled back.
+
+    `first` is a statement that comes before.
+    """
     said: list[tuple[str, Any]] = []
     found: list[str] = []
 
@@ -180,6 +215,8 @@ def plans(database: Database, query: Query) -> str:
     explain = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
     try:
         with database.write() as tx:
+            if first is not None:
+                tx.exec_driver_sql(first)
 
             @event.listens_for(tx, "before_cursor_execute")
             def _(_: Any, __: Any, statement: str, parameters: Any, *___: Any) -> None:
@@ -201,6 +238,19 @@ def test_a_query_that_runs_all_the_time_finds_its_rows_by_an_index(full: Databas
     assert query.index in plan, plan
     assert f"SCAN {query.table}\n" not in plan + "\n", plan
     assert f"Seq Scan on {query.table}" not in plan, plan
+
+
+@pytest.mark.parametrize("name", ["inbox page", "next inbox page", "page of reviews with words"])
+def test_an_inbox_page_is_put_together_from_lists_that_are_in_order_already(
+    full: Database, name: str
+) -> None:
+    # Few rows wait here, and PostgreSQL would rather sort so few: it is asked how it reads many.
+    many = None if full.is_sqlite else "SET LOCAL enable_bitmapscan = off"
+    plan = plans(full, QUERIES[name], first=many)
+    pages = len(re.findall(r"COMPOUND QUERY|-> +Append", plan))
+    sorts = len(re.findall(r"USE TEMP B-TREE|(?m:^ *(?:-> +)?(?:Incremental )?Sort +\()", plan))
+    # The beginnings of the lists, once they are together, and then what is left of them.
+    assert 0 < sorts <= 2 * pages, plan
 
 
 def test_the_same_query_finds_its_rows_by_the_index_when_it_has_run_often(full: Database) -> None:

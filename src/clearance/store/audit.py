@@ -114,6 +114,18 @@ def read_after(
     return [_entry(row) for row in tx.execute(wanted)]
 
 
+def of_ids(tx: Connection, ids: Sequence[str]) -> list[Entry]:
+    """Return those of the entries that are there, in the order of their ids here."""
+    found = {row.id: _entry(row) for row in tx.execute(select(entries).where(entries.c.id.in_(ids)))}
+    return [found[each] for each in ids if each in found]
+
+
+def of_numbers(tx: Connection, numbers: Sequence[int]) -> list[Entry]:
+    """Return the entries of these numbers, in order."""
+    wanted = select(entries).where(entries.c.seq.in_(numbers)).order_by(entries.c.seq)
+    return [_entry(row) for row in tx.execute(wanted)]
+
+
 def up_to(seq: int) -> ColumnElement[bool]:
     """Return the condition for the entries up to a number, that one included."""
     return entries.c.seq <= seq

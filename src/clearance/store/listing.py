@@ -1,6 +1,6 @@
 """Lists: reviews that wait, reviews that have ended, and runs, a page at a time and by filters."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -45,12 +45,13 @@ class ReviewFilter:
 
     `agent` is who asked or the program that it was asked in; each of `words` is in the id, who asked, or a
     call's tool, arguments, rules or summaries; `undecided_by` is a person who has said nothing yet.
+    `asked_by` are those whose requests may be seen.
     """
 
     risk: Risk | None = None
     program: str | None = None
     requester: str | None = None
-    asked_by: str | None = None
+    asked_by: Collection[str] | None = None
     thread_id: str | None = None
     run_id: str | None = None
     tool: str | None = None
@@ -65,7 +66,7 @@ class RunFilter:
 
     program: str | None = None
     requester: str | None = None
-    asked_by: str | None = None
+    asked_by: Collection[str] | None = None
     thread_id: str | None = None
 
 
@@ -123,7 +124,8 @@ def _level(
     """Return the lists of one risk, each in the order of its index: those with a deadline, those without."""
     due, asked = source.c.deadline, (source.c.asked_at, source.c.id)
     dated, dateless = listed.where(due.is_not(None)), listed.where(due.is_(None))
-    parts = [dated.order_by(due, *asked), dateless.order_by(*asked)]
+    # By the deadline too where there is none: only so PostgreSQL sees that its index is in this order.
+    parts = [part.order_by(due, *asked) for part in (dated, dateless)]
     if place is None or level < place[0]:
         return parts
     _, deadline, asked_at, review_id = place
@@ -169,7 +171,9 @@ def newest_runs(
     source: FromClause = runs
     if wanted.thread_id is not None:
         source = _of_thread(runs, wanted.thread_id, runs.c.created_at)
-    fits = _fits(source, program=wanted.program, requester=(wanted.requester, wanted.asked_by)).label("fits")
+    fits = _fits(source, program=wanted.program, requester=wanted.requester, asked_by=wanted.asked_by).label(
+        "fits"
+    )
 
     def fetch(place: Dated | None, size: int) -> Sequence[Row[Any]]:
         parts = []
@@ -210,7 +214,7 @@ def _of_thread(table: Any, thread_id: str, newest: ColumnElement[Any]) -> FromCl
 
 
 def _review_fits(source: FromClause, wanted: ReviewFilter, *, sqlite: bool) -> ColumnElement[bool]:
-    found = [_fits(source, program=None, requester=(wanted.requester, wanted.asked_by))]
+    found = [_fits(source, program=None, requester=wanted.requester, asked_by=wanted.asked_by)]
     if wanted.thread_id is not None:
         found.append(source.c.thread_id == wanted.thread_id)
     if wanted.program is not None:
@@ -260,9 +264,11 @@ def _decided_by(source: FromClause, person: str) -> ColumnElement[bool]:
 
 
 def _fits(
-    source: FromClause, *, program: str | None, requester: tuple[str | None, ...]
+    source: FromClause, *, program: str | None, requester: str | None, asked_by: Collection[str] | None
 ) -> ColumnElement[bool]:
-    found = [source.c.requester == each for each in requester if each is not None]
+    found = [] if requester is None else [source.c.requester == requester]
+    if asked_by is not None:
+        found.append(source.c.requester.in_(sorted(asked_by)))
     if program is not None:
         found.append(source.c.program == program)
     return and_(true(), *found)

@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Response
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
+from clearance import proof
 from clearance.export import entry_record, export_lines, report_record
 from clearance.notary import published_keys
-from clearance.people import Kind
-from clearance.proof import verify as check
+from clearance.people import sees_only
 from clearance.store import audit
 from clearance.store.pages import LOOK_AT
 from clearance.store.trail import Trail, trail
@@ -21,7 +21,7 @@ from clearance.web.access import Caller, PersonOnly, Workspace
 from clearance.web.bodies import StrictRoute
 from clearance.web.paging import PAGE, Limit
 from clearance.web.records import Record, exact
-from clearance.workspace import PRIVATE
+from clearance.workspace import PRIVATE, Clearance
 
 router = APIRouter(prefix="/api/v1", route_class=StrictRoute, tags=["audit"])
 
@@ -100,7 +100,7 @@ def entries(
     limit: Limit = PAGE,
 ) -> Response:
     """List entries in their order. Only what has a number is there; a worker gives it within a moment."""
-    where = [*of_viewer(Wanted(), asked_by=by.id if by.kind is Kind.AGENT else None)]
+    where = [*of_viewer(Wanted(), asked_by=sees_only(by))]
     if actor is not None:
         where.append(by_actor(actor))
     with here.database.read() as tx:
@@ -140,15 +140,7 @@ def verify(
     ] = None,
 ) -> Response:
     """Check the whole trail, with the workspace's own key. For proof, check an export elsewhere."""
-    stored = trail(here.database)
-    report = check(
-        stored.entries,
-        stored.seals,
-        public_key=published_keys(here.home / PRIVATE / "notary.key"),
-        expect_head=expect_head,
-        extent=stored.extent,
-    )
-    return exact(report_record(report))
+    return exact(report_record(checked(here, expect_head=expect_head)))
 
 
 @router.get(
@@ -163,8 +155,21 @@ def verify(
 )
 def export(here: Workspace, _: PersonOnly) -> StreamingResponse:
     """Give the whole trail, to be checked far from here."""
-    return StreamingResponse(_lines(trail(here.database)), media_type=JSON_LINES)
+    return StreamingResponse(lines(trail(here.database)), media_type=JSON_LINES)
 
 
-def _lines(stored: Trail) -> Iterator[bytes]:
+def checked(here: Clearance, *, expect_head: str | None = None) -> proof.Report:
+    """Check the whole trail with the workspace's own key. It takes as long as the trail is."""
+    stored = trail(here.database)
+    return proof.verify(
+        stored.entries,
+        stored.seals,
+        public_key=published_keys(here.home / PRIVATE / "notary.key"),
+        expect_head=expect_head,
+        extent=stored.extent,
+    )
+
+
+def lines(stored: Trail) -> Iterator[bytes]:
+    """Yield the lines of an export."""
     yield from export_lines(stored.entries, stored.seals, extent=stored.extent)
