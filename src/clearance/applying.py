@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.errors import ForbiddenError, NotFoundError
+from clearance.errors import ConflictError, ForbiddenError, NotFoundError
 from clearance.people import Kind, Role, has_role
 from clearance.policy import Policy
 from clearance.policy_checks import warnings
@@ -54,14 +54,20 @@ def known(tx: Connection, program: str) -> Known:
     return Known(tools=policies.offered(tx, program), members={"": len(deciders), **members})
 
 
-def apply(database: Database, text: str, *, program: str, by: str) -> tuple[Policy, bool]:
+def apply(
+    database: Database, text: str, *, program: str, by: str, instead_of: int | None = None
+) -> tuple[Policy, bool]:
     """Make the policy of a file the active one of a program; return it, and whether it was not that already.
 
-    It stays when the program starts again, whatever policy its code brings. Raises `PolicyError` for a file
-    that cannot be used, `ForbiddenError` unless `by` is an admin.
+    It stays when the program starts again, whatever policy its code brings. `instead_of` is the number of the
+    policy that it is meant to follow. Raises `PolicyError` for a file that cannot be used, `ForbiddenError`
+    unless `by` is an admin, `ConflictError` when another one is active by now.
     """
     with database.write() as tx:
         _check_admin(tx, by)
+        last = policies.latest(tx, program)
+        if instead_of is not None and (last is None or last.number != instead_of):
+            raise ConflictError(f"Another policy became active in program {program} meanwhile.")
         policy = known(tx, program).read(text)
         return policy, _activate(
             tx, database, policy, program=program, by=by, source=Source.APPLIED, text=text

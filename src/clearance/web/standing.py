@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from clearance import remembering
 from clearance.errors import Fault, InvalidInputError, NotFoundError
 from clearance.ledger import new_id
-from clearance.people import Kind, Person
+from clearance.people import Person, may_see, sees_only
 from clearance.policy_file import duration
 from clearance.reading import standing_record
 from clearance.standing import StandingRule, Terms
@@ -51,9 +51,8 @@ def list_standing_rules(
     limit: Limit = PAGE,
 ) -> Response:
     """List standing rules, the newest first."""
-    own = by.id if by.kind is Kind.AGENT else None
     with here.database.read() as tx:
-        found = standing.page(tx, every=every, limit=limit, requester=own)
+        found = standing.page(tx, every=every, limit=limit, requesters=sees_only(by))
     return exact({"standing_rules": [standing_record(each) for each in found]})
 
 
@@ -64,7 +63,9 @@ def draft(here: Workspace, by: Caller, body: Drafted) -> Response:
     """Remember a call that you may decide. It is used once as many people approve as the call needs."""
     with here.database.read() as tx:
         seen(reviews.review(tx, body.review_id), by=by)
-    terms = Terms(body.uses, lasting(body.lasts), free=tuple(body.free), when=body.when, thread_only=body.thread_only)
+    terms = Terms(
+        body.uses, lasting(body.lasts), free=tuple(body.free), when=body.when, thread_only=body.thread_only
+    )
     made = remembering.draft(here.database, body.review_id, terms, by=by.id, rule_id=new_id(), call=body.call)
     return exact(standing_record(made), status=201)
 
@@ -101,9 +102,9 @@ def lasting(text: str) -> timedelta:
 
 
 def _seen(here: Workspace, by: Person, rule_id: str) -> StandingRule:
-    """Return the rule; for an agent there are only those about its own calls."""
+    """Return the rule; for who may not see what it is about there is none."""
     with here.database.read() as tx:
         found = standing.rule(tx, rule_id)
-    if by.kind is Kind.AGENT and found.requester != by.id:
+    if not may_see(by, requester=found.requester):
         raise NotFoundError(f"There is no standing rule {rule_id}.")
     return found
