@@ -12,7 +12,7 @@ from clearance.audit import AuditKind
 from clearance.credential import digest_of
 from clearance.errors import ConflictError, ForbiddenError, InvalidInputError, SettingsError
 from clearance.keyring import check_name
-from clearance.people import Kind, Mode, Person, Role, has_role
+from clearance.people import Kind, Mode, Person, Role, Sight, has_role
 from clearance.signing_in import end_sessions
 from clearance.store import audit, identities, invitations, passwords, people
 from clearance.store.database import Database
@@ -93,7 +93,7 @@ def first_link(database: Database, *, by: str) -> Link | None:
 def sign_in_link(database: Database, *, by: str) -> Link | None:
     """Return a link that signs in the only person of a workspace, without a password; good for an hour.
 
-    None where there are several, or where a password or a provider is there to sign in with: then that counts.
+    None where there are several, or where a password or a provider is there to sign in with.
     """
     with database.write() as tx:
         if can_sign_in(tx) or people.mode(tx) is not Mode.SINGLE_USER:
@@ -158,6 +158,14 @@ def set_mode(database: Database, mode: Mode, *, by: str) -> None:
             )
         if people.set_mode(tx, mode):
             now, facts = database.now(tx), {"mode": mode}
+            audit.write(tx, AuditKind.WORKSPACE_MODE_CHANGED, "people", actor=by, now=now, facts=facts)
+
+
+def set_sight(database: Database, sight: Sight, *, by: str) -> None:
+    """Say whose requests a person sees in this workspace, from now on."""
+    with database.write() as tx:
+        if people.set_sight(tx, sight):
+            now, facts = database.now(tx), {"see": sight}
             audit.write(tx, AuditKind.WORKSPACE_MODE_CHANGED, "people", actor=by, now=now, facts=facts)
 
 

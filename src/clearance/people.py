@@ -1,5 +1,6 @@
 """People: who is who, and who may decide what."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -30,6 +31,13 @@ class Mode(StrEnum):
     SEPARATE = "separate"
 
 
+class Sight(StrEnum):
+    """Whose requests a person sees: `all`, or of `own-groups`: theirs, and of who is in a group of theirs."""
+
+    ALL = "all"
+    OWN_GROUPS = "own-groups"
+
+
 @dataclass(frozen=True)
 class SessionLimits:
     """How long a sign-in lasts: while it is used within each `idle`, and never longer than `lifetime`."""
@@ -57,7 +65,10 @@ _ROLES = tuple(Role)
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody (or an agent) known to this workspace. `behind` is the person an agent acts for."""
+    """Somebody (or an agent) known to this workspace. `behind` is the person an agent acts for.
+
+    `sees` are whose requests they see, as a door has read it when they came; None: everybody's.
+    """
 
     id: str
     name: str
@@ -66,6 +77,7 @@ class Person:
     kind: Kind = Kind.PERSON
     behind: str | None = None
     disabled: bool = False
+    sees: frozenset[str] | None = None
 
 
 def has_role(person: Person, role: Role) -> bool:
@@ -74,8 +86,32 @@ def has_role(person: Person, role: Role) -> bool:
 
 
 def may_see(person: Person, *, requester: str) -> bool:
-    """Whether the person may see what `requester` asked for: people see everything here, an agent its own."""
-    return person.kind is Kind.PERSON or person.id == requester
+    """Whether the person may see what `requester` asked for: an agent its own, people what they `see`."""
+    only = sees_only(person)
+    return only is None or requester in only
+
+
+def sees_only(person: Person) -> frozenset[str] | None:
+    """Return whose requests alone this person sees, for lists of them; None: everybody's."""
+    return frozenset({person.id}) if person.kind is Kind.AGENT else person.sees
+
+
+def seen_by_groups(person: Person, everybody: Mapping[str, Person]) -> frozenset[str]:
+    """Return whose requests a person sees where groups decide it; `everybody` is by their ids.
+
+    Their own, those of agents that act for them, and of whom they share a group with or who acts for such.
+    """
+
+    def shares(other: Person) -> bool:
+        passed: set[str] = set()
+        while other.id not in passed:
+            if other.id == person.id or set(other.groups) & set(person.groups):
+                return True
+            passed.add(other.id)
+            other = everybody.get(other.behind or "", other)
+        return False
+
+    return frozenset({person.id}) | {id for id, other in everybody.items() if shares(other)}
 
 
 def refusal(
@@ -95,7 +131,7 @@ def refusal(
         return f"{person.name} is a {person.role} here; deciding this needs the role {needed}."
     may = mode is Mode.SINGLE_USER if own is None else own
     if not may and requester in (person.id, person.behind):
-        return f"{person.name} asked for this, and nobody decides their own request."
+        return f"{person.name} asked for this, and nobody decides their own request: somebody else has to."
     return None
 
 

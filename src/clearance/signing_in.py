@@ -158,7 +158,10 @@ def end_sessions(
 def end_session(database: Database, person: str, session_id: str) -> None:
     """End one of a person's own sessions. Raises `NotFoundError` for one that is not theirs, or is over."""
     with database.write() as tx:
-        ended = end_sessions(database, tx, person, by=person, reason="by its person", only=session_id)
+        reason = "by its person"
+        ended = "\0" not in session_id and end_sessions(
+            database, tx, person, by=person, reason=reason, only=session_id
+        )
         if not ended:
             raise NotFoundError("You have no such session any more.")
 
@@ -219,8 +222,8 @@ def accept(
     """Use a link up: set this password, end every session its person had, and sign them in.
 
     A link that is only for signing in sets and ends nothing. Raises `InvalidInputError` for what cannot be a
-    password, and then the link stays good; `NotFoundError` when it opens nothing, `TooManyTriesError` when too
-    many that open nothing came from this address.
+    password, and then the link stays good; `NotFoundError` when it opens nothing, `TooManyTriesError` when
+    too many that open nothing came from this address.
     """
     with _tried(database, address=f"link:{client.network}"):
         invitation, _ = welcomed(database, token)

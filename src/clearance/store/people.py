@@ -1,18 +1,22 @@
 """Rows of people, and the mode that says who may decide their own requests."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import Connection, RowMapping, bindparam, func, select, update
 
 from clearance.errors import NotFoundError
-from clearance.people import Kind, Mode, Person, Role
+from clearance.people import Kind, Mode, Person, Role, Sight, has_role, seen_by_groups
 from clearance.store import facts as remembered
 from clearance.store.runs import insert_ignoring
 from clearance.store.tables import facts, people
 
 MODE = "people.mode"
 """The fact by which a workspace is `separate` whoever is in it."""
+
+SIGHT = "people.see"
+"""The fact that says whose requests a person sees."""
 
 # Made once: see `store.runs`.
 _BY_ID = select(people).where(people.c.id.in_(bindparam("ids", expanding=True)))
@@ -44,7 +48,7 @@ def person(tx: Connection, person_id: str) -> Person:
     """Return a person; `NotFoundError` when nobody has that id."""
     found = by_id(tx, [person_id]).get(person_id)
     if found is None:
-        raise NotFoundError(f"Nobody here is called {person_id}.")
+        raise NotFoundError(f"Nobody here is called {person_id}. See who is: clearance people list")
     return found
 
 
@@ -147,6 +151,23 @@ def set_mode(tx: Connection, wanted: Mode) -> bool:
         return False
     remembered.put(tx, MODE, wanted.value)
     return True
+
+
+def set_sight(tx: Connection, wanted: Sight) -> bool:
+    """Say whose requests a person sees here; False: it was so."""
+    if (remembered.get(tx, SIGHT) or Sight.ALL.value) == wanted.value:
+        return False
+    remembered.put(tx, SIGHT, wanted.value)
+    return True
+
+
+def with_sight(tx: Connection, person: Person) -> Person:
+    """Return the person with whose requests they see now. Operators and admins see everybody's."""
+    if person.kind is Kind.AGENT or has_role(person, Role.OPERATOR):
+        return person
+    if remembered.get(tx, SIGHT) != Sight.OWN_GROUPS.value:
+        return person
+    return replace(person, sees=seen_by_groups(person, {each.id: each for each in listed(tx)}))
 
 
 def nobody(tx: Connection) -> bool:

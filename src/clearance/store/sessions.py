@@ -58,7 +58,7 @@ def opened_by(
     if now >= session.expires_at or now >= session.used_at + idle:
         return None
     person = people.person(tx, session.person)
-    return None if person.disabled else (session, person)
+    return None if person.disabled else (session, people.with_sight(tx, person))
 
 
 def seen(tx: Connection, session_id: str, *, now: datetime) -> None:
