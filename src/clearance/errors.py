@@ -11,6 +11,7 @@
     │   └─ NoPendingReviewError
     ├─ UnauthorizedError            401 15   nobody is known by what was shown: no key, or a wrong one
     ├─ ForbiddenError               403  6   known, but not entitled
+    │   └─ FreshSignInError                  entitled, once they sign in again
     ├─ ConflictError                409  5   true when it was sent, overtaken meanwhile
     │   ├─ ThreadBusyError
     │   ├─ ReviewPendingError
@@ -18,6 +19,7 @@
     │   ├─ ReviewClaimedError                somebody else says that they are looking at it
     │   └─ KeyReusedError                    the same key with other arguments
     ├─ TooManyTriesError            429 16   a secret was wrong too often; wait a little
+    ├─ TooManyDecisionsError        429 19   one person decided too much in a minute
     ├─ AgentParkedError             429 18   the agent proposed too much; an operator lets it go on
     ├─ ThreadClosedError            410 17   retention has removed the thread's values
     ├─ CallRefusedError             409  7   the call did not run and will not
@@ -43,6 +45,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from clearance.policy import Risk
     from clearance.review import Review
 
 
@@ -132,6 +135,16 @@ class ForbiddenError(ClearanceError):
     exit_code = 6
 
 
+class FreshSignInError(ForbiddenError):
+    """A decision came to have a `risk` for which the sign-in behind it is not fresh enough."""
+
+    def __init__(self, risk: "Risk") -> None:
+        super().__init__(
+            f"This has {risk} risk: it needs a fresh sign-in. Nothing was done. Decide it on its page."
+        )
+        self.risk = risk
+
+
 class ConflictError(ClearanceError):
     """The world moved on since this was read. Read again, then decide."""
 
@@ -199,6 +212,20 @@ class TooManyTriesError(ClearanceError):
         self.seconds = max(math.ceil(wait.total_seconds()), 1)
         when = f"{self.seconds} seconds" if self.seconds < 120 else f"{math.ceil(self.seconds / 60)} minutes"
         super().__init__(f"That failed too often. Try again in {when if self.seconds > 1 else 'a second'}.")
+
+
+class TooManyDecisionsError(ClearanceError):
+    """One person sent more decisions in a minute than they may. `seconds` is when the next one is taken."""
+
+    status = 429
+    exit_code = 19
+
+    def __init__(self, wait: timedelta) -> None:
+        self.seconds = max(math.ceil(wait.total_seconds()), 1)
+        super().__init__(
+            f"Nothing was done: these are more decisions than one person may make in a minute. "
+            f"Go on in {self.seconds} seconds."
+        )
 
 
 class AgentParkedError(ClearanceError):

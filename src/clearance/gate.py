@@ -22,8 +22,10 @@ from clearance.errors import (
     ConflictError,
     Fault,
     ForbiddenError,
+    FreshSignInError,
     InvalidReviewDecisionError,
     NoPendingReviewError,
+    NotFoundError,
     ReviewConflictError,
 )
 from clearance.fingerprint import fingerprint
@@ -32,8 +34,8 @@ from clearance.once import Once
 from clearance.once import claim as claim_once
 from clearance.once import keep as keep_once
 from clearance.once import look as look_once
-from clearance.people import Person, Role, has_role
-from clearance.policy import judge
+from clearance.people import Kind, Person, Role, has_role, may_see
+from clearance.policy import Risk, judge
 from clearance.program import Programs
 from clearance.redaction import secrets_in, unmasked
 from clearance.remembering import expire
@@ -53,7 +55,10 @@ SWEEP_LIMIT = 100
 
 
 class Gate:
-    """The verbs on reviews. `new_id` makes fresh ids; `wake` asks for a segment in the same transaction."""
+    """The verbs on reviews. `new_id` makes fresh ids; `wake` asks for a segment in the same transaction.
+
+    `pace` is asked before each decision, with the person's id: it may raise.
+    """
 
     def __init__(
         self,
@@ -69,6 +74,7 @@ class Gate:
         self._wake = wake
         self._new_id = new_id
         self._limits = limits
+        self.pace: Callable[[str], None] = lambda _: None
 
     def ask(self, question: Question) -> Review | None:
         """Ask people about those calls of one AI message that need it; return the review that waits.
@@ -101,15 +107,19 @@ class Gate:
         *,
         by: str,
         version: int,
+        fresh_for: Risk | None = None,
         once: Once[Review] | None = None,
     ) -> Review:
         """Take one person's decisions for every call of the review that waits, all of them or none.
 
         `payload` is read by `decision.read_decisions`; `version` is that of the review the person saw.
+        `fresh_for` is the highest risk for which their sign-in is fresh enough; None where they show a key.
         Returns the review as it then is. Raises `ReviewConflictError` when it moved on meanwhile (the
         error carries what happened), `ForbiddenError`, `InvalidReviewDecisionError`, `NotFoundError`;
-        `Repeated` for a request that was done before.
+        `FreshSignInError` when it has, or gets by an edit, a higher risk than `fresh_for`; `Repeated` for a
+        request that was done before.
         """
+        self.pace(by)
         with self.database.read() as tx:
             thread_id = reviews.thread_of(tx, review_id)
         try:
@@ -118,7 +128,7 @@ class Gate:
                 runs.lock_thread(tx, thread_id)
                 before = reviews.review(tx, review_id)
                 with about_run("clearance.decide", before.run_id, clearance__review__id=review_id):
-                    after = self._decided(tx, before, payload, by=by, version=version)
+                    after = self._decided(tx, before, payload, by=by, version=version, fresh_for=fresh_for)
                 keep_once(tx, once, after)
                 at("in-decide")
                 return after
@@ -231,15 +241,27 @@ class Gate:
             at("in-close")
             return after
 
-    def _decided(self, tx: Connection, before: Review, payload: object, *, by: str, version: int) -> Review:
+    def _decided(
+        self,
+        tx: Connection,
+        before: Review,
+        payload: object,
+        *,
+        by: str,
+        version: int,
+        fresh_for: Risk | None,
+    ) -> Review:
         """Take the decisions in this transaction, which holds the thread."""
         # Read after the lock: a decision counts at the instant at which nothing can overtake it.
         now = self.database.now(tx)
-        person = people.person(tx, by)
+        person = people.with_sight(tx, people.person(tx, by))
+        if person.kind is Kind.PERSON and not may_see(person, requester=before.requester):
+            raise NotFoundError(f"There is no review {before.id}.")
         check_open(before, version=version, now=now)
         read = read_decisions(payload, before, by=by, now=now)
         decisions = [replace(item, id=self._new_id()) for item in read]
         after = self._settled(tx, before, decisions, by=person, now=now, version=version)
+        _check_fresh(before, after, fresh_for)
         if after == before:
             return before
         if not reviews.save(tx, before, after):
@@ -321,3 +343,11 @@ class Gate:
                 answers.append(said)
         facts = {"version": after.version, "decisions": answers}
         audit.write(tx, AuditKind.REVIEW_DECIDED, after.id, actor=by, now=now, facts=facts)
+
+
+def _check_fresh(before: Review, after: Review, fresh_for: Risk | None) -> None:
+    """Refuse what is riskier than the sign-in is fresh for: as it was asked, or as an edit has made it."""
+    order = tuple(Risk)
+    risk = max(before.risk, after.risk, key=order.index)
+    if fresh_for is not None and order.index(risk) > order.index(fresh_for):
+        raise FreshSignInError(risk)

@@ -11,6 +11,7 @@ from httpx2 import Response
 from clearance import turns
 from clearance.asking import Question
 from clearance.assembly import new_id
+from clearance.expression import Cel
 from clearance.outcome import CallState
 from clearance.policy import DEFAULT_DECISIONS, DecisionType, Policy, Risk, Rule, Threshold
 from clearance.program import Program
@@ -54,6 +55,7 @@ SCHEMAS: Mapping[str, Mapping[str, Any]] = {
         "properties": {"user": TEXT, "pin": {"type": "string", "maxLength": 8, "x-secret": True}},
     },
     "step": {"type": "object"},
+    "ship": {"type": "object", "properties": {"boxes": {"type": "integer"}}, "required": ["boxes"]},
 }
 _ALL = (*DEFAULT_DECISIONS, DecisionType.RESPOND)
 POLICY = Policy(
@@ -71,6 +73,9 @@ POLICY = Policy(
             "step", decisions=(DecisionType.APPROVE, DecisionType.REJECT, DecisionType.REVISE), name="plans"
         ),
         Rule("fire", risk=Risk.CRITICAL, name="no way back"),
+        Rule("ship", when=Cel("args.boxes > 100"), risk=Risk.CRITICAL, name="a fleet"),
+        Rule("ship", when=Cel("args.boxes > 10"), risk=Risk.HIGH, name="a van"),
+        Rule("ship", name="a parcel"),
     )
 )
 _TOOLS = {

@@ -1,13 +1,13 @@
 """The pages as a browser without scripts uses them: it sends the forms that it finds in what was answered."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 from httpx2 import Response
 from pwdlib import PasswordHash
@@ -25,6 +25,8 @@ PASSWORD = "four words in a row"
 # A hash says what it costs to check: this one is cheap.
 _HASH = PasswordHash((Argon2Hasher(time_cost=1, memory_cost=8, parallelism=1),)).hash(PASSWORD)
 PLAIN, SECURE = "http://127.0.0.1:8000", "https://clearance.example.org"
+Routers = Callable[[Clearance], Sequence[APIRouter]]
+"""Makes a program known to a workspace, and returns its routes."""
 COOKIES = ("clearance", "__Host-clearance")
 
 
@@ -134,10 +136,12 @@ class Site:
 
     @classmethod
     @contextmanager
-    def open(cls, url: str, *, home: Path, worker: bool = False) -> Iterator["Site"]:
-        """Open the workspace and serve it in this process."""
+    def open(
+        cls, url: str, *, home: Path, worker: bool = False, routers: Routers = lambda _: ()
+    ) -> Iterator["Site"]:
+        """Open the workspace and serve it in this process, perhaps with the routes of a program."""
         with clearance.open(url, home=home, person=OWNER, worker=worker) as workspace:
-            app = create_app(workspace)
+            app = create_app(workspace, routers=routers(workspace))
             with TestClient(app, raise_server_exceptions=False):
                 site = cls(workspace, app)
                 site.give_password(OWNER)

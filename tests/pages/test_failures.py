@@ -65,6 +65,9 @@ def test_a_mistake_of_ours_is_a_page_without_a_trace(site: Site, caplog: pytest.
     assert TITLES[500] in Page(answer.text).text
     assert "secret" not in answer.text
     assert "KeyError" in caplog.text
+    # It is answered outside of the guard, and browsers are told the same about it.
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_a_part_that_cannot_be_renewed_stays_as_it_is(site: Site) -> None:

@@ -36,7 +36,10 @@ def _csrf(browser: Browser) -> str:
         {"Origin": f"http://evil.example@{HOST}"},
         {"Origin": "http://127.0.0.1:8001"},
         {"Origin": "http://127.0.0.1"},
+        {"Origin": "http://[::1"},
         {"Sec-Fetch-Site": "cross-site", "Authorization": "Basic YTpi"},
+        {"Sec-Fetch-Site": "cross-site", "Authorization": "Bearer clr_x"},
+        {"Sec-Fetch-Site": "cross-site", "X-Api-Key": "clr_x"},
     ],
     ids=str,
 )

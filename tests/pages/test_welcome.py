@@ -1,11 +1,11 @@
 """A one-time link: looking at it uses nothing up, a password does, and then it opens nothing."""
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 
-from clearance.membership import Link, add_person, disable, first_link, invite
+from clearance.membership import Link, add_person, disable, first_link, invite, sign_in_link
 from clearance.people import Role
-from clearance.store.tables import entries, invitations, sessions
+from clearance.store.tables import entries, invitations, passwords, sessions
 from tests.pages.site import OWNER, PASSWORD, Page, Site
 
 NEW = "another four words in a row"
@@ -125,10 +125,6 @@ def test_a_link_and_a_password_are_kept_as_digests_alone(site: Site) -> None:
 
 
 def test_a_new_workspace_gives_its_admin_a_link_until_somebody_can_sign_in(site: Site) -> None:
-    from sqlalchemy import delete
-
-    from clearance.store.tables import passwords
-
     database = site.workspace.database
     assert first_link(database, by=OWNER) is None
     with database.write() as tx:
@@ -141,3 +137,51 @@ def test_a_new_workspace_gives_its_admin_a_link_until_somebody_can_sign_in(site:
     assert "This link is for ann, an admin here." in site.browser().page(link.path).text
     assert site.browser().send(link.path, link.path, password=NEW, repeated=NEW).status_code == 303
     assert first_link(database, by=OWNER) is None
+
+
+def _alone(site: Site) -> Link:
+    """Give the link of a workspace whose one person has nothing to sign in with."""
+    with site.workspace.database.write() as tx:
+        tx.execute(delete(passwords))
+    link = sign_in_link(site.workspace.database, by=OWNER)
+    assert link is not None
+    return link
+
+
+def test_who_is_alone_signs_in_by_a_link_that_sets_nothing(site: Site) -> None:
+    link = _alone(site)
+    browser = site.browser()
+    page = browser.page(link.path)
+    assert "Sign in as ann" in page.text
+    assert page.form(link.path).values == [("person", "ann")]
+    assert site.browser().http.head(link.path).status_code == 200
+    done = browser.send(link.path, link.path)
+    assert (done.status_code, done.headers["location"]) == (303, "/")
+    assert browser.get("/me/sessions").status_code == 200
+    with site.workspace.database.read() as tx:
+        assert tx.execute(select(passwords)).all() == []
+    again = site.browser().post(link.path, {"password": NEW, "repeated": NEW})
+    assert again.status_code == 404
+
+
+def test_a_link_that_sets_nothing_is_good_for_an_hour(site: Site) -> None:
+    clock = site.stop_the_clock()
+    link = _alone(site)
+    clock.pass_(minutes=60)
+    assert site.browser().get(link.path).status_code == 404
+    assert site.browser().post(link.path, {"person": OWNER}).status_code == 404
+
+
+def test_a_link_that_sets_nothing_is_sent_from_a_page_here_alone(site: Site) -> None:
+    link = _alone(site)
+    foreign = site.browser().post(link.path, {"person": OWNER}, headers={"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status_code == 403
+    assert site.browser().send(link.path, link.path).status_code == 303
+
+
+def test_no_link_that_sets_nothing_is_made_where_others_are_or_a_password_is(site: Site) -> None:
+    database = site.workspace.database
+    assert sign_in_link(database, by=OWNER) is None
+    _alone(site)
+    add_person(database, "eva", name=None, role=Role.REVIEWER, groups=(), by=OWNER)
+    assert sign_in_link(database, by=OWNER) is None

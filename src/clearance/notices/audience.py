@@ -10,7 +10,7 @@ from clearance.audit import Entry
 from clearance.channel import Channel, Event, Serves, event_of
 from clearance.decision import why_not
 from clearance.errors import NotFoundError
-from clearance.people import Mode, Person, Role, has_role
+from clearance.people import Mode, Person, Role, has_role, may_see
 from clearance.policy import Risk
 from clearance.review import Answer, Review
 from clearance.store import people, reviews, runs
@@ -29,7 +29,8 @@ class Here:
 
 def everybody(tx: Connection, *, now: datetime) -> Here:
     """Return who is here."""
-    return Here([each for each in people.persons(tx) if not each.disabled], people.mode(tx), now)
+    persons = [people.with_sight(tx, each) for each in people.persons(tx) if not each.disabled]
+    return Here(persons, people.mode(tx), now)
 
 
 def told(
@@ -52,6 +53,8 @@ def told(
 
 def may_decide(tx: Connection, review: Review, person: Person, *, here: Here) -> bool:
     """Whether a person may decide a review, or could while it waited."""
+    if not may_see(person, requester=review.requester):
+        return False
     waiting = replace(review, calls=tuple(replace(call, state=Answer.WAITING) for call in review.calls))
     party = people.party(tx, review.requester)
     return why_not(waiting, person, mode=here.mode, party=party, now=here.now) is None

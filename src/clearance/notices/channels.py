@@ -37,8 +37,9 @@ def add_channel(
 ) -> Channel:
     """Keep a new channel. A webhook's `secret` is in what is returned, to be shown once.
 
-    Raises `ForbiddenError` unless `by` is an operator, `InvalidInputError` for an address or a name that
-    cannot be used, `NotFoundError` for a person who is not known, `ConflictError` for a name that is taken.
+    Raises `ForbiddenError` unless `by` is an operator, and for messages by which another person decides, an
+    admin; `InvalidInputError` for an address or a name that cannot be used, `NotFoundError` for a person who
+    is not known, `ConflictError` for a name that is taken.
     """
     check_name(name)
     check_events(events)
@@ -47,8 +48,14 @@ def add_channel(
     secret = new_secret() if kind is ChannelKind.WEBHOOK else None
     with database.write() as tx:
         now = database.now(tx)
-        operator(tx, by)
+        adder = operator(tx, by)
         check_whom(tx, serves, whom)
+        personal = serves is Serves.PERSON and kind is ChannelKind.APPRISE
+        if personal and whom != adder.id and not has_role(adder, Role.ADMIN):
+            raise ForbiddenError(
+                f"Messages to one person have links that decide in their name: {whom} adds this channel, or "
+                "an admin does."
+            )
         made = Channel(
             id, name, kind, serves, whom, now, address, secret, tuple(dict.fromkeys(events)), min_risk
         )

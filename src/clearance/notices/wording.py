@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clearance.channel import Event
+from clearance.redaction import masked
 from clearance.review import Review
 
 _PLAIN = re.compile(r"[^\w .:/@+-]")
@@ -46,6 +47,7 @@ def about_review(
         f"Risk: {review.risk}",
         f"Until: {review.deadline:%Y-%m-%d %H:%M} UTC" if review.deadline else "Until: no deadline",
         f"Review: {plain(review.id)}",
+        f"Arguments: {_left_out(review)}",
         f"Open: {page}" if page else f"Look: clearance show {plain(review.id)}",
     ]
     if link is not None:
@@ -63,6 +65,14 @@ def about_review(
         "url": page,
     }
     return _message(event, f"{review.risk} risk, {tools}", lines, facts=facts, more=more)
+
+
+def _left_out(review: Review) -> str:
+    """Return how much of what is asked stands on the page alone."""
+    characters = sum(len(masked(call.arguments, call.verdict.secret)) for call in review.calls)
+    secret = sum(len(call.verdict.secret) for call in review.calls)
+    parts = f"; {secret} of their parts masked there" if secret else ""
+    return f"{characters:,} characters, not in this message{parts}"
 
 
 def about_run(event: Event, run_id: str, *, page: str | None, more: int = 0) -> Message:

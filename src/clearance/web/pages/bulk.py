@@ -8,14 +8,16 @@ from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from clearance.errors import ClearanceError, InvalidInputError
 from clearance.gate import Gate
-from clearance.people import Person
-from clearance.policy import DecisionType
+from clearance.people import Person, may_see
+from clearance.policy import DecisionType, Risk
 from clearance.review import Review, ReviewStatus
 from clearance.store import reviews
 from clearance.web.pages.waiting import one_by_one
 
 MOST = 50
 """Reviews that are decided at once, at most: those of one page."""
+MOST_RISK = Risk.MEDIUM
+"""The highest risk that is decided so: more needs a fresh sign-in for itself."""
 _Id = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 _ITEMS: TypeAdapter[list[tuple[_Id, int]]] = TypeAdapter(list[tuple[_Id, int]])
 
@@ -67,7 +69,7 @@ def decide_all(
 
     Raises `InvalidInputError`, and decides nothing, when they are not to be decided together.
     """
-    known = _known(gate, items)
+    known = _known(gate, items, by=by)
     waiting = [review for review in known.values() if review.status is ReviewStatus.PENDING]
     reason = together(waiting)
     if reason is not None:
@@ -79,7 +81,7 @@ def decide_all(
 
 def claim_all(gate: Gate, items: Sequence[Seen], *, by: Person, release: bool = False) -> list[Went]:
     """Claim each of the reviews, or give it back, and return how each went."""
-    known = _known(gate, items)
+    known = _known(gate, items, by=by)
     return [_claim(gate, known[item.review_id], by=by, release=release) for item in items]
 
 
@@ -94,9 +96,10 @@ def _claim(gate: Gate, review: Review, *, by: Person, release: bool) -> Went:
     return Went(review, True, "Given back." if release else "Claimed: others see that you are on it.")
 
 
-def _known(gate: Gate, items: Sequence[Seen]) -> dict[str, Review]:
+def _known(gate: Gate, items: Sequence[Seen], *, by: Person) -> dict[str, Review]:
     with gate.database.read() as tx:
-        known = {review.id: review for review in reviews.by_id(tx, [item.review_id for item in items])}
+        found = reviews.by_id(tx, [item.review_id for item in items])
+    known = {review.id: review for review in found if may_see(by, requester=review.requester)}
     if len(known) < len({item.review_id for item in items}):
         raise InvalidInputError("A review of these is not known here. Load the inbox again.")
     return known
@@ -111,7 +114,7 @@ def _decide(
         for call in review.waiting
     ]
     try:
-        after = gate.decide(review.id, payload, by=by.id, version=version)
+        after = gate.decide(review.id, payload, by=by.id, version=version, fresh_for=MOST_RISK)
     except ClearanceError as error:
         return Went(review, False, str(error))
     if after.status is ReviewStatus.PENDING:

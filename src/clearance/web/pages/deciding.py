@@ -14,7 +14,7 @@ from clearance.form.building import build_form, raw_form
 from clearance.form.composing import compose
 from clearance.form.field import UNTOUCHED, Field, State
 from clearance.people import Person
-from clearance.policy import DecisionType
+from clearance.policy import DecisionType, Risk
 from clearance.reading import Whole, summary_of, whole
 from clearance.review import (
     Answer,
@@ -25,6 +25,7 @@ from clearance.review import (
     latest,
     standing,
 )
+from clearance.standing import may_stand
 from clearance.store import people, policies
 from clearance.store.calls import LedgerRow
 from clearance.web.pages.arguments import Argument, Change, arguments_of, changes_between
@@ -41,6 +42,7 @@ class Draft:
 
     `states`, `chosen` and `comments` are by the number of the call. `errors` are by the names of fields;
     the one of no field is about all of it. `back` is the page that they go back to; empty: the review's own.
+    `risk` is what their edits were judged to have, where that is more than before.
     """
 
     editing: bool = False
@@ -50,6 +52,7 @@ class Draft:
     comments: Mapping[int, str] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     back: str = ""
+    risk: Risk | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,10 @@ class Said:
 
 @dataclass(frozen=True)
 class CallCard:
-    """One call of a review. `form` is there while it is edited; `changes` are what was changed so far."""
+    """One call of a review. `form` is there while it is edited; `changes` are what was changed so far.
+
+    `may_stand` is whether a standing rule can be made from it.
+    """
 
     place: int
     call: ReviewedCall
@@ -95,11 +101,15 @@ class CallCard:
     form: Field | None = None
     changes: list[Change] | None = None
     since_proposed: list[Change] = field(default_factory=list)
+    may_stand: bool = False
 
 
 @dataclass(frozen=True)
 class Card:
-    """A review as a person decides it. `refused` is why they may not; `mine` what they said before."""
+    """A review as a person decides it. `refused` is why they may not; `mine` what they said before.
+
+    `risk` is what the sign-in must be fresh for, as far as that is known.
+    """
 
     review: Review
     now: datetime
@@ -110,6 +120,7 @@ class Card:
     mine: DecisionType | None
     names: Mapping[str, str]
     looking: str | None
+    risk: Risk
     step_up: StepUp
     where: str
 
@@ -170,6 +181,7 @@ def decision_card(
     names = {each: found.people[each].name if each in found.people else each for each in deciders}
     cards = tuple(_call_card(tx, found, call, draft=draft, names=names) for call in found.review.calls)
     claim = found.claim
+    risk = max(review.risk, draft.risk or review.risk, key=tuple(Risk).index)
     card = Card(
         review=found.review,
         now=found.now,
@@ -179,9 +191,8 @@ def decision_card(
         refused=refused,
         mine=said_by(review, viewer.person),
         names=names,
-        step_up=wanted(viewer, review.risk, here)
-        if found.review.status is ReviewStatus.PENDING
-        else StepUp.NONE,
+        risk=risk,
+        step_up=wanted(viewer, risk, here) if found.review.status is ReviewStatus.PENDING else StepUp.NONE,
         where=f"/login?again=1&next={quote(draft.back or address(review), safe='/')}",
         looking=claim.person if claim is not None and claim.person != viewer.person.id else None,
     )
@@ -244,6 +255,7 @@ def _call_card(
         form=form,
         changes=changes,
         since_proposed=changes_between(call.proposed, call.arguments) if call.edited else [],
+        may_stand=not call.verdict.secret and may_stand(call.verdict, kind=found.review.kind) is None,
     )
 
 

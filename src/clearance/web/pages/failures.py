@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from clearance.errors import ClearanceError
-from clearance.web.pages.guard import API
-from clearance.web.pages.rendering import render, wants_part
+from clearance.web.pages.guard import API, add_headers
+from clearance.web.pages.rendering import nonce, render, wants_part
 
 _Handler = Callable[[Request, Exception], Response | Awaitable[Response]]
 
@@ -72,6 +72,8 @@ def failure_page(
     title = TITLES.get(status, HTTPStatus(status).phrase)
     answer = render(request, "failure.html", status=status, title=title, words=words, code=status)
     answer.headers.update(headers or {})
+    # What went wrong inside is answered outside of the guard.
+    add_headers(answer.headers, nonce(request))
     if wants_part(request):
         answer.headers["HX-Reswap"] = "none"
     return answer

@@ -44,7 +44,7 @@ class PageGuard:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _add_headers(MutableHeaders(scope=message), nonce)
+                add_headers(MutableHeaders(scope=message), nonce)
             await send(message)
 
         if scope["method"] in _SAFE or sent_from_here(Headers(scope=scope)):
@@ -56,18 +56,29 @@ class PageGuard:
 def sent_from_here(headers: Headers) -> bool:
     """Whether what changes something comes from a page of ours, or from no page at all.
 
-    Browsers say which, in `Sec-Fetch-Site`; older ones by `Origin`. Who shows a key is no page of anybody.
+    Browsers say which, in `Sec-Fetch-Site`; older ones by `Origin`. Who shows a key, and no cookie, is no
+    page of anybody.
     """
-    if headers.get("authorization", "").lower().startswith("bearer ") or "x-api-key" in headers:
+    keyed = headers.get("authorization", "").lower().startswith("bearer ") or "x-api-key" in headers
+    if keyed and "cookie" not in headers:
         return True
     site = headers.get("sec-fetch-site")
     if site is not None:
         return site in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    return origin is None or host_of(origin) == headers.get("host")
 
 
-def _add_headers(headers: MutableHeaders, nonce: str) -> None:
+def host_of(address: str) -> str:
+    """Return the host of an address as it is written, with its port; nothing for what is no address."""
+    try:
+        return urlsplit(address).netloc
+    except ValueError:
+        return ""
+
+
+def add_headers(headers: MutableHeaders, nonce: str) -> None:
+    """Add what browsers are told about a page, where it does not say so itself."""
     headers.setdefault("Content-Security-Policy", _POLICY.format(nonce=nonce))
     headers.setdefault("X-Content-Type-Options", "nosniff")
     headers.setdefault("Referrer-Policy", "same-origin")

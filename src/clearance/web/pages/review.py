@@ -1,7 +1,6 @@
 """The page of a review: read first, edited on demand, decided by one form that works without scripts."""
 
 import hashlib
-import re
 import secrets
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,8 @@ from clearance.errors import (
     TooManyTriesError,
 )
 from clearance.once import Once, Repeated
+from clearance.people import Person, sees_only
+from clearance.policy import Risk
 from clearance.reading import whole
 from clearance.review import Review, ReviewStatus, latest
 from clearance.store import reviews
@@ -29,8 +30,8 @@ from clearance.web.pages.answering import Answers, answers, changed, read_draft,
 from clearance.web.pages.conversation import conversation_around
 from clearance.web.pages.deciding import Draft, address, decision_card, page_before
 from clearance.web.pages.rendering import render
-from clearance.web.pages.stepping_up import FIELD, StepUpNeededError, require_fresh
-from clearance.web.pages.submitted import Submitted
+from clearance.web.pages.stepping_up import FIELD, StepUpNeededError, decide_fresh
+from clearance.web.pages.submitted import Submitted, token_of
 from clearance.web.pages.viewer import Form, Signed, Viewer
 from clearance.web.pages.waiting import title
 from clearance.web.reviews import seen
@@ -40,7 +41,6 @@ router = APIRouter(include_in_schema=False)
 
 NEIGHBOURS = 200
 """How many reviews of the inbox are looked through for the ones before and after this one."""
-_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 @router.get("/reviews/{review_id:path}/moved")
@@ -96,17 +96,21 @@ def _decided(
     request: Request, here: Clearance, viewer: Viewer, review: Review, *, said: Answers, form: Submitted
 ) -> Response:
     version = version_of(form)
-    once = _once(viewer, review, said.payload, version=version, token=form.get("token", ""))
+    once = _once(viewer, review, said.payload, version=version, token=token_of(form))
+
+    def decided(fresh_for: Risk) -> Review:
+        return here.gate.decide(
+            review.id, said.payload, by=viewer.person.id, version=version, fresh_for=fresh_for, once=once
+        )
+
     try:
-        require_fresh(viewer, review.risk, form, here, back=address(review))
+        decide_fresh(viewer, review.risk, form, here, decided, back=address(review))
     except StepUpNeededError as error:
-        wrong = replace(said.draft, errors={FIELD: str(error)})
+        wrong = replace(said.draft, errors={FIELD: str(error)}, risk=error.risk)
         return _page(request, here, viewer, review.id, draft=wrong, status=403)
     except TooManyTriesError as error:
         wrong = replace(said.draft, errors={FIELD: str(error)})
         return _page(request, here, viewer, review.id, draft=wrong, status=429)
-    try:
-        here.gate.decide(review.id, said.payload, by=viewer.person.id, version=version, once=once)
     except Repeated:
         pass
     except (ReviewConflictError, IdempotencyKeyReusedError):
@@ -153,32 +157,33 @@ def _page(
         found = whole(here.database, tx, review)
         token = secrets.token_urlsafe(18)
         context = decision_card(tx, here, review, viewer, token=token, draft=draft, found=found)
-        context.update(_neighbours(tx, review))
+        context.update(_neighbours(tx, review, by=viewer.person))
     context["conversation"] = conversation_around(here, found)
     context.update(title=title(found.review), found=found, now=found.now, alert=alert)
     context.pop("viewer")
     return render(request, "review.html", viewer=viewer, status=status, **context)
 
 
-def _neighbours(tx: Connection, review: Review) -> dict[str, Any]:
+def _neighbours(tx: Connection, review: Review, *, by: Person) -> dict[str, Any]:
     """Return the place of a review in the inbox, and what stands before and after it."""
-    ids = waiting_reviews(tx, ReviewFilter(), after=None, limit=NEIGHBOURS).ids
+    only = sees_only(by)
+    ids = waiting_reviews(tx, ReviewFilter(asked_by=only), after=None, limit=NEIGHBOURS).ids
     if review.id not in ids:
         return {"place": None, "count": len(ids), "before": None, "after": next(iter(ids), None)}
     at = ids.index(review.id)
     return {
         "place": at + 1,
-        "count": reviews.waiting_count(tx),
+        "count": reviews.waiting_count(tx, asked_by=only),
         "before": ids[at - 1] if at else None,
         "after": ids[at + 1] if at + 1 < len(ids) else None,
     }
 
 
 def _once(
-    viewer: Viewer, review: Review, payload: object, *, version: int, token: str
+    viewer: Viewer, review: Review, payload: object, *, version: int, token: str | None
 ) -> Once[Review] | None:
     """Return a decision as one that is taken once for the page that it was sent from."""
-    if not _TOKEN.fullmatch(token):
+    if token is None:
         return None
     body = hashlib.sha256(canonical([payload, version]).encode()).hexdigest()
     return Once(viewer.person.id, f"pages/reviews/{review.id}", token, body, lambda *_: "")

@@ -1,12 +1,14 @@
 """Stepping up: what is decided at high or critical risk needs a sign-in that is fresh.
 
-A page shows what `wanted` says, and calls `require_fresh` before it decides.
+A page shows what `wanted` says, and decides by `decide_fresh`.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
+from typing import TypeVar
 from urllib.parse import quote
 
-from clearance.errors import ForbiddenError
+from clearance.errors import ForbiddenError, FreshSignInError
 from clearance.people import FRESH, needs_fresh
 from clearance.policy import Risk
 from clearance.signing_in import confirm
@@ -14,6 +16,8 @@ from clearance.store import passwords, sessions
 from clearance.web.pages.submitted import Submitted
 from clearance.web.pages.viewer import Viewer
 from clearance.workspace import Clearance
+
+Done = TypeVar("Done")
 
 FIELD = "password"
 """The field of the decision's own form into which a password is typed."""
@@ -30,13 +34,13 @@ class StepUp(StrEnum):
 class StepUpNeededError(ForbiddenError):
     """A decision needs a fresh sign-in; nothing was done. The page shows its form again.
 
-    `how` says by what; `where` is the address for `StepUp.SIGN_IN`. `wrong`: a password came, and was not
-    right.
+    `how` says by what, `risk` for what; `where` is the address for `StepUp.SIGN_IN`. `wrong`: a password
+    came, and was not right.
     """
 
-    def __init__(self, message: str, how: StepUp, *, where: str, wrong: bool = False) -> None:
+    def __init__(self, message: str, how: StepUp, *, risk: Risk, where: str, wrong: bool = False) -> None:
         super().__init__(message)
-        self.how, self.where, self.wrong = how, where, wrong
+        self.how, self.risk, self.where, self.wrong = how, risk, where, wrong
 
 
 def wanted(viewer: Viewer, risk: Risk, here: Clearance) -> StepUp:
@@ -54,6 +58,28 @@ def wanted(viewer: Viewer, risk: Risk, here: Clearance) -> StepUp:
         return StepUp.NONE if fresh else StepUp.SIGN_IN
 
 
+def decide_fresh(
+    viewer: Viewer,
+    risk: Risk,
+    submitted: Submitted,
+    here: Clearance,
+    decide: Callable[[Risk], Done],
+    *,
+    back: str = "/",
+) -> Done:
+    """Decide what has this risk, as a viewer whose sign-in is fresh enough for all that it may become.
+
+    `decide` gets the risk for which the sign-in is fresh enough, and hands it to `gate.decide`. What an edit
+    makes riskier is not done before the sign-in is fresh for that, too. Raises what `require_fresh` does.
+    """
+    while True:
+        require_fresh(viewer, risk, submitted, here, back=back)
+        try:
+            return decide(risk)
+        except FreshSignInError as error:
+            risk = error.risk
+
+
 def require_fresh(
     viewer: Viewer, risk: Risk, submitted: Submitted, here: Clearance, *, back: str = "/"
 ) -> None:
@@ -68,23 +94,23 @@ def require_fresh(
         case StepUp.PASSWORD:
             _check_password(viewer, submitted.get(FIELD, ""), risk, here, where=where)
         case StepUp.SIGN_IN:
-            raise StepUpNeededError(_reason(risk), StepUp.SIGN_IN, where=where)
+            raise StepUpNeededError(_reason(risk), StepUp.SIGN_IN, risk=risk, where=where)
         case StepUp.NONE if risk is Risk.CRITICAL:
             with here.database.write() as tx:
                 spent = sessions.spend(tx, viewer.session_id, now=here.database.now(tx))
             if not spent:
-                raise StepUpNeededError(_reason(risk), StepUp.SIGN_IN, where=where)
+                raise StepUpNeededError(_reason(risk), StepUp.SIGN_IN, risk=risk, where=where)
         case _:
             return
 
 
 def _check_password(viewer: Viewer, password: str, risk: Risk, here: Clearance, *, where: str) -> None:
     if not password:
-        raise StepUpNeededError(_reason(risk), StepUp.PASSWORD, where=where)
+        raise StepUpNeededError(_reason(risk), StepUp.PASSWORD, risk=risk, where=where)
     try:
         confirm(here.database, viewer.person, password, session_id=viewer.session_id, at="decision")
     except ForbiddenError as error:
-        raise StepUpNeededError(str(error), StepUp.PASSWORD, where=where, wrong=True) from None
+        raise StepUpNeededError(str(error), StepUp.PASSWORD, risk=risk, where=where, wrong=True) from None
 
 
 def _reason(risk: Risk) -> str:

@@ -11,11 +11,12 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.responses import RedirectResponse, Response
 
 from clearance.credential import digest_of
-from clearance.errors import ForbiddenError, UnauthorizedError
+from clearance.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from clearance.people import Mode, Person
 from clearance.store import people, sessions
 from clearance.store.sessions import SEEN_EVERY, Session
 from clearance.web.access import Workspace
+from clearance.web.pages.guard import host_of
 from clearance.web.pages.submitted import Submitted, read_form
 from clearance.workspace import Clearance
 
@@ -47,7 +48,12 @@ class SignInNeededError(UnauthorizedError):
 
 
 def viewer(request: Request, here: Workspace) -> Viewer:
-    """Return who looks at this page. Raises `SignInNeededError`, which is answered by the way to sign in."""
+    """Return who looks at this page. Raises `SignInNeededError`, which is answered by the way to sign in.
+
+    `NotFoundError` for an address with a null character, which names nothing that a database keeps.
+    """
+    if "\0" in request.scope["path"]:
+        raise NotFoundError("There is nothing at this address.")
     token = shown(request, here)
     if token is None:
         raise SignInNeededError(_back_to(request))
@@ -157,7 +163,7 @@ def _back_to(request: Request) -> str:
 
 
 def _local_part(address: str, request: Request) -> str:
-    parts = urlsplit(address)
-    if parts.netloc != request.headers.get("host", ""):
+    if host_of(address) != request.headers.get("host", ""):
         return "/"
+    parts = urlsplit(address)
     return local(parts.path + (f"?{parts.query}" if parts.query else ""))
