@@ -44,6 +44,10 @@ check: $(VENV)/dev-installed ## check format, lint, types and imports, then run 
 bench: $(VENV)/dev-installed ## measure beside LangChain, and write docs/benchmarks.md
 	@$(BIN)/python -m benchmarks
 
+.PHONY: images
+images: $(VENV)/dev-installed ## take pictures of the pages, into docs/images
+	@$(BIN)/python -m tests.browser.images
+
 .PHONY: cases
 cases: $(VENV)/dev-installed ## run the public failure cases (others: FILE=cases.jsonl)
 	@$(BIN)/python -m tests.journeys.cases $(FILE)

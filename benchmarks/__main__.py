@@ -11,6 +11,7 @@ from benchmarks import (
     latency,
     many_parked,
     over_http,
+    pages,
     report,
     research,
     review_cost,
@@ -26,6 +27,7 @@ PARTS: dict[str, tuple[str, Callable[[Surroundings], list[Figure]]]] = {
     "many-parked": ("Many parked runs", many_parked.measure),
     "in-process": ("Creates and decisions in process", in_process.measure),
     "over-http": ("Creates and decisions over HTTP", over_http.measure),
+    "pages": ("How soon a page can be used", pages.measure),
     "research": ("A research run", research.measure),
 }
 

@@ -116,8 +116,10 @@ def _serve(stage: Stage, port: int) -> None:
 
     from clearance.web.app import create_app
 
-    # What is measured is how many calls there can be.
-    os.environ |= {"CLEARANCE_AGENT_CALLS": "0", "CLEARANCE_AGENT_SAME_CALLS": "0"}
+    # What is measured is how many calls and decisions there can be.
+    os.environ |= {
+        f"CLEARANCE_{name}": "0" for name in ("AGENT_CALLS", "AGENT_SAME_CALLS", "PERSON_DECISIONS")
+    }
     with stage.open() as opened:
         uvicorn.run(create_app(opened), host="127.0.0.1", port=port, log_level="error", access_log=False)
 

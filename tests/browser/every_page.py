@@ -3,9 +3,17 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from clearance import turns
+from clearance.ledger import new_id
+from clearance.store import audit
+from clearance.web import following
+from tests.browser import settings_pages
 from tests.browser.site import OWNER, Site
 from tests.pages.reviewing import ARGUMENTS, asked
+from tests.research.pipelines import Lab
+from tests.scripted import ScriptedModel, calls
 from tests.web.asked import ask
+from tests.web.talking import talks, until
 
 
 @dataclass(frozen=True)
@@ -78,13 +86,124 @@ def edited(site: Site) -> str:
     return f"/reviews/{asked(site.workspace, *calls).id}?edit=1"
 
 
+def conversations(site: Site) -> str:
+    """The chat with a few conversations."""
+    for number in range(3):
+        _talked(site, f"Hello {number} <b>\u202e" + "x" * 200, ScriptedModel(["Good morning."]))
+    return "/chat"
+
+
+def conversation(site: Site) -> str:
+    """A conversation with calls that ran, and one that waits."""
+    steps = [calls(("get_weather", {"city": "Bandung"})), calls(("send_email", {"to": "<b>" + "x" * 200}))]
+    return f"/chat/{_talked(site, 'Write to Ana', ScriptedModel(steps))}"
+
+
+def _talked(site: Site, text: str, model: ScriptedModel) -> str:
+    talks(site.workspace, model)
+    run = turns.start(site.workspace.ledger, new_id(), text, run_id=new_id(), program="chat", by=OWNER)
+    until(lambda: following.standing(site.workspace, run.id).has_stopped)
+    return run.thread_id
+
+
+def runs(site: Site) -> str:
+    """The runs: some wait, one has ended."""
+    with_texts(site)
+    decided(site)
+    return "/runs"
+
+
+def run(site: Site) -> str:
+    """A run with a call that was decided, and its trail."""
+    review = asked(site.workspace)
+    site.workspace.gate.decide(review.id, [{"type": "approve"}], by=OWNER, version=review.version)
+    until(lambda: numbered(site))
+    return f"/runs/{review.run_id}"
+
+
+def trail(site: Site) -> str:
+    """A page full of entries."""
+    for _ in range(20):
+        decided(site)
+    until(lambda: numbered(site))
+    return "/audit"
+
+
+def numbered(site: Site) -> bool:
+    """Whether the worker has numbered and sealed all that happened."""
+    with site.workspace.database.read() as tx:
+        found = audit.standing(tx)
+    return not found.waiting and found.sealed_to == found.last_seq
+
+
+def no_pipelines(_: Site) -> str:
+    """The list of research runs, when there is none, with the form that starts one."""
+    return "/pipeline"
+
+
+def pipelines(site: Site) -> str:
+    """The list of research runs."""
+    lab = Lab(site.workspace, site.research)
+    lab.start(objective="<b>\u202ecodon usage</b> " + "x" * 200)
+    lab.start("run2", symbol="BRAC1")
+    return "/pipeline"
+
+
+def pipeline(site: Site) -> str:
+    """A research run whose second plan waits."""
+    lab = Lab(site.workspace, site.research)
+    lab.start(objective="<b>\u202ecodon usage</b> " + "x" * 200)
+    lab.decide("revise", message="<b>\u202eless</b>" + "x" * 200, changes={"exclude": ["gc-profile"]})
+    return "/pipeline/run1"
+
+
+def edited_plan(site: Site) -> str:
+    """A plan that is edited by hand."""
+    Lab(site.workspace, site.research).start()
+    return "/pipeline/run1?edit=1"
+
+
+def reported(site: Site) -> str:
+    """A research run that is done, with all of its files."""
+    lab = Lab(site.workspace, site.research)
+    lab.start()
+    lab.decide("approve")
+    return "/pipeline/run1"
+
+
+def file_of_a_run(site: Site) -> str:
+    """A text among the files of a run."""
+    Lab(site.workspace, site.research).start()
+    return "/pipeline/run1/look/plan.v1.json"
+
+
 PAGES: dict[str, Case] = {
     "an empty inbox": Case(empty_inbox),
     "the inbox": Case(inbox),
     "what was decided": Case(decided),
     "a review": Case(review),
     "a review that is edited": Case(edited),
+    "the chat before anybody answers": Case(lambda _: "/chat"),
+    "the chat": Case(conversations),
+    "a conversation": Case(conversation),
+    "the runs": Case(runs),
+    "a run": Case(run),
+    "the trail": Case(trail),
+    "the settings": Case(lambda _: "/settings"),
+    "the policies": Case(settings_pages.policies),
+    "the people": Case(settings_pages.people),
+    "a person": Case(settings_pages.person),
+    "the channels": Case(settings_pages.channels),
+    "the keys": Case(settings_pages.keys),
+    "the standing rules": Case(settings_pages.rules),
+    "a call that is remembered": Case(settings_pages.new_rule),
     "a filter that nothing fits": Case(nothing_fits),
     "an address under which nothing is": Case(not_there, fails=True),
     "a link of a message": Case(link_of_a_message, person=None),
+    "a list of no research runs": Case(no_pipelines),
+    "the list of research runs": Case(pipelines),
+    "a plan that waits": Case(pipeline),
+    "a plan that is edited": Case(edited_plan),
+    "a research run that is done": Case(reported),
+    "a file of a research run": Case(file_of_a_run),
 }

@@ -12,6 +12,9 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect
 
 import clearance
+from clearance.apps.research.routes import routers_of
+from clearance.apps.research.runs import ResearchRuns
+from clearance.apps.research.setup import open_research
 from clearance.people import Person, Role
 from clearance.signing_in import Client, start_session
 from clearance.store import people
@@ -44,22 +47,31 @@ def launched(playwright: Playwright) -> Browser:
     return playwright.chromium.launch(executable_path=found or own, chromium_sandbox=os.geteuid() != 0)
 
 
+def cookie_of(workspace: Clearance, name: str) -> str:
+    """Begin a session of somebody, and return what its cookie holds."""
+    database = workspace.database
+    with database.write() as tx:
+        limits, client = workspace.session_limits, Client("127.0.0.1", "a test")
+        person = people.person(tx, name)
+        return start_session(database, tx, person, client=client, limits=limits, how="password").token
+
+
 @dataclass
 class Site:
     """A workspace that is served on a loopback port. `ann` is its first person, an admin."""
 
     workspace: Clearance
     url: str
+    research: ResearchRuns
 
     @classmethod
     @contextmanager
     def open(cls, database_url: str, *, home: Path) -> Iterator["Site"]:
         """Open the workspace with a worker, and serve it from a thread of this process."""
-        with (
-            clearance.open(database_url, home=home, person=OWNER, worker=True) as workspace,
-            serving(workspace) as url,
-        ):
-            yield cls(workspace, url)
+        with clearance.open(database_url, home=home, person=OWNER, worker=True) as workspace:
+            research = open_research(workspace)
+            with serving(workspace, routers=routers_of(research)) as url:
+                yield cls(workspace, url, research)
 
     def add(self, name: str, *, role: Role = Role.REVIEWER, groups: tuple[str, ...] = ()) -> str:
         """Let another person in, and return their name."""
@@ -70,14 +82,8 @@ class Site:
 
     def sign_in(self, page: Page, name: str = OWNER) -> None:
         """Begin a session of somebody, and show its cookie in the page's browser."""
-        database = self.workspace.database
-        with database.write() as tx:
-            limits = self.workspace.session_limits
-            client = Client("127.0.0.1", "a test")
-            begun = start_session(
-                database, tx, people.person(tx, name), client=client, limits=limits, how="password"
-            )
-        page.context.add_cookies([{"name": "clearance", "value": begun.token, "url": self.url}])
+        token = cookie_of(self.workspace, name)
+        page.context.add_cookies([{"name": "clearance", "value": token, "url": self.url}])
 
 
 @dataclass
