@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -65,6 +66,10 @@ class Terminal:
     def end_of_input(self) -> None:
         """Type Ctrl-D."""
         os.write(self._master, b"\x04")
+
+    def interrupt(self) -> None:
+        """Type Ctrl-C, as the foreground process of a terminal is told of it."""
+        self.process.send_signal(signal.SIGINT)
 
     def wait_for(self, part: str) -> None:
         """Read until the text has this part, after what was waited for before."""

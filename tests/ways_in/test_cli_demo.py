@@ -3,25 +3,30 @@
 import json
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from clearance.cli.options import Options
 from clearance.cli.supervisor import Supervisor
 from clearance.cli.worker import worker_command
 from tests.house.sources import ROOT
-from tests.ways_in.terminal import LONG, run, terminal
+from tests.pages.site import Page
+from tests.ways_in.terminal import LONG, Terminal, run, terminal
 
 # One process of the suite makes the workspace that these tests share.
 pytestmark = pytest.mark.xdist_group("demo")
 
+OURS = {"Sec-Fetch-Site": "same-origin"}
 HELD = "[a]pprove  [e]dit  [r]eject  re[s]pond  [l]ater > "
 
 
@@ -34,6 +39,13 @@ def _json(home: Path, *words: str) -> Any:
     done = run(home, *words, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def _ended(shown: Terminal) -> None:
+    """End a demo that stays open for its inbox."""
+    shown.wait_for("Ctrl-C ends both")
+    shown.interrupt()
+    assert shown.wait() == 0
 
 
 @pytest.fixture(scope="module")
@@ -98,9 +110,10 @@ def test_a_call_that_is_approved_in_the_demo_runs_once(home: Path, columns: int)
         assert '"ana@example.org"' in shown.text
         assert "medium risk" in shown.text
         shown.type("a")
-        assert shown.wait() == 0
-        assert "The mail is a real file now:" in shown.text
-        assert all(len(line) <= columns for line in shown.text.splitlines() if "clearance" not in line)
+        shown.wait_for("The mail is a real file now:")
+        _ended(shown)
+        lines = [line for line in shown.text.splitlines() if "clearance" not in line]
+        assert all(len(line) <= columns for line in lines if "/welcome/" not in line)
     assert len(_mails(home)) == before + 1
 
 
@@ -109,7 +122,7 @@ def test_a_call_that_is_edited_in_the_demo_runs_as_edited(home: Path) -> None:
     with terminal(home, "demo", more={"EDITOR": "sed -i -e s/today/tomorrow/"}) as shown:
         shown.wait_for(HELD)
         shown.type("e")
-        assert shown.wait() == 0
+        _ended(shown)
     mails = _mails(home)
     assert len(mails) == before + 1
     assert [mail for mail in mails if "tomorrow" in mail.get_content()]
@@ -124,9 +137,9 @@ def test_a_call_that_is_rejected_in_the_demo_never_runs(home: Path) -> None:
         shown.type("r")
         shown.wait_for("Why?")
         shown.type("the lamp is broken")
-        assert shown.wait() == 0
-        assert "the lamp is broken" in shown.text
-        assert "No mail was written." in shown.text
+        shown.wait_for("the lamp is broken")
+        shown.wait_for("No mail was written.")
+        _ended(shown)
     assert len(_mails(home)) == before
 
 
@@ -138,10 +151,63 @@ def test_a_call_that_is_left_for_later_waits(home: Path, how: str) -> None:
             shown.type("l")
         else:
             shown.end_of_input()
-        assert shown.wait() == 0
-        assert "Decide it" in shown.text
+        shown.wait_for("Decide it")
+        _ended(shown)
     newest = _json(home, "runs", "--limit", "1")["runs"][0]
     assert newest["state"] == "waiting"
+
+
+def test_the_link_of_the_demo_signs_in_at_once_and_a_decision_there_counts_here(home: Path) -> None:
+    before = len(_mails(home))
+    with terminal(home, "demo") as shown:
+        shown.wait_for(HELD)
+        (link,) = re.findall(r"^(http://127\.0\.0\.1:\d+/welcome/\S+)$", shown.text, re.MULTILINE)
+        with httpx.Client(headers=OURS, follow_redirects=True, timeout=LONG) as browser:
+            assert "Sign in as " in browser.get(link).text
+            inbox = browser.post(link, data={"person": "whoever"})
+            (review,) = re.findall(r"medium risk  review (mail-\w+/1/1)$", shown.text, re.MULTILINE)
+            assert f'href="/reviews/{review}' in inbox.text
+            page = Page(browser.get(str(inbox.url.join(f"/reviews/{review}"))).text)
+            (form,) = [each for each in page.forms if each.action.endswith("/decide")]
+            done = browser.post(str(inbox.url.join(form.action)), data=dict(form.with_(decision="approve")))
+            assert done.status_code == 200, done.text
+            assert browser.post(link, data={"person": "whoever"}).status_code == 404
+        shown.wait_for("It was decided elsewhere meanwhile.")
+        shown.wait_for("The mail is a real file now:")
+        _ended(shown)
+    assert len(_mails(home)) == before + 1
+
+
+def test_a_call_that_was_left_is_told_of_when_it_is_decided_at_last(home: Path) -> None:
+    with terminal(home, "demo") as shown:
+        shown.wait_for(HELD)
+        shown.type("l")
+        shown.wait_for("Ctrl-C ends both")
+        newest = next(
+            run for run in _json(home, "runs", "--state", "waiting")["runs"] if "mail" in run["run_id"]
+        )
+        assert run(home, "approve", f"{newest['run_id']}/1/1").returncode == 0
+        shown.wait_for("The mail is a real file now:")
+        shown.interrupt()
+        assert shown.wait() == 0
+
+
+def test_the_demo_takes_another_port_where_the_usual_one_is_taken(home: Path) -> None:
+    from clearance.cli.demo_inbox import HOST, PORT
+
+    with closing(socket.socket()) as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        with suppress(OSError):  # somebody else has it: as well
+            taken.bind((HOST, PORT))
+            taken.listen()
+        with terminal(home, "demo") as shown:
+            shown.wait_for("/welcome/")
+            (port,) = re.findall(r"^http://127\.0\.0\.1:(\d+)/welcome/", shown.text, re.MULTILINE)
+            shown.wait_for(HELD)
+            shown.interrupt()
+            shown.wait_for("Ended.")
+            assert shown.wait() == 0
+    assert int(port) != PORT
 
 
 def test_the_demo_takes_no_workspace_that_is_in_use_for_something_else(tmp_path: Path) -> None:

@@ -155,6 +155,17 @@ def test_an_applied_policy_is_shown_as_it_was_written_and_can_be_taken_back(held
     assert json.loads(held.run("policy", "show", *OF_DESK).stdout)["default"] == "hold"
 
 
+def test_a_file_does_not_replace_a_policy_that_became_active_meanwhile(held: Desk, write: Any) -> None:
+    seen = held.json("policy", "show", *OF_DESK)["number"]
+    ours = ("policy", "apply", write(FILE), *OF_DESK, "--instead-of", str(seen))
+    assert held.json(*ours)["changed"] is True
+    theirs = write(FILE.replace("4h", "2h"), "theirs.toml")
+    done = held.run("policy", "apply", theirs, *OF_DESK, "--instead-of", str(seen))
+    assert done.exit_code != 0
+    assert "meanwhile" in done.stderr
+    assert "4h" in held.json("policy", "show", *OF_DESK)["text"]
+
+
 def test_only_an_admin_applies(held: Desk, write: Any) -> None:
     held.add(Person("rita", "Rita", role=Role.OPERATOR))
     done = held.run("policy", "apply", write(FILE), *OF_DESK, person="rita")

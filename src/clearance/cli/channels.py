@@ -181,7 +181,7 @@ def deliveries(
     limit: Annotated[int, typer.Option(min=1, max=500, metavar="N", help="How many at most.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """List what was sent and what is still to be sent, the newest first."""
+    """List what was and will be sent, the newest first."""
     from clearance.cli.screen import line, out, print_json, shown
 
     options = options_of(ctx, as_json=as_json)

@@ -26,10 +26,10 @@ def claim(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Say that you are looking at a review, so that others leave it to you.
+    """Say that you are looking at a review.
 
-    It holds for 30 minutes, and until you have decided; claim it again for longer. It binds nobody: others
-    can decide all the same.
+    Others see it, and may leave it to you. It holds for 30 minutes, and until you have decided; claim it
+    again for longer. It binds nobody: others can decide all the same.
     """
     from clearance.cli.references import find_review
     from clearance.cli.screen import line, out

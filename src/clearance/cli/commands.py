@@ -11,9 +11,9 @@ from clearance.cli.failures import INTERRUPTED, told
 
 # What somebody meets first comes first; a command that is not named here comes last.
 ORDER = (
-    "demo", "chat", "pipeline", "worker", "serve", "people", "keys", "channels", "inbox", "show", "approve", "edit",
-    "reject", "respond", "decide", "claim", "release", "rules", "runs", "agents", "policy", "audit", "doctor", "backup", "restore",
-    "retention",
+    "demo", "chat", "pipeline", "worker", "serve", "people", "keys", "channels", "inbox", "show", "approve",
+    "edit", "reject", "respond", "decide", "claim", "release", "rules", "runs", "agents", "policy", "audit",
+    "doctor", "backup", "restore", "retention",
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from clearance.cli.options import Json, Options, invocation, opened, options_of
 
 if TYPE_CHECKING:
     from clearance.assembly import Clearance
+    from clearance.cli.demo_research import Begun
     from clearance.run import Run
 
 
@@ -19,42 +20,86 @@ def register(app: typer.Typer) -> None:
 
 
 def demo(ctx: typer.Context, *, as_json: Json = False) -> None:
-    """See a risky call held, and decide it; and a research run that waits with its plan.
+    """See a risky call held, and decide it here or in a browser.
 
-    An example support agent runs on the offline model, which is no AI and needs no key. It works in the
-    workspace folder. Without a terminal the call stays held.
+    An example support agent runs on the offline model, which is no AI and needs no key; a research run comes
+    to wait with its plan meanwhile. All works in the workspace folder. The inbox is served until Ctrl-C.
+    Without a terminal nothing is served, and the call stays held.
     """
     options = options_of(ctx, as_json=as_json)
     by_hand = sys.stdin.isatty() and sys.stdout.isatty() and not options.as_json
     with opened(options, make=True) as c:
-        from clearance.apps.chat.demo import QUESTION, REQUEST, remember_demo
-        from clearance.apps.chat.models import OFFLINE
+        from clearance.apps.chat.demo import remember_demo
         from clearance.assembly import new_id
-        from clearance.cli.demo_research import begin_research, research_record, show_research
         from clearance.cli.settling import know_policy
-        from clearance.cli.waiting import working_for
 
         remember_demo(c)
         know_policy(c)
-        mark = new_id()[:6]
-        thread = f"demo-{mark}"
         if not options.as_json:
             _say_banner(c)
-        with working_for(c, options, model=OFFLINE):
-            # First, so that it comes to its gate while somebody reads and decides.
-            begun = begin_research(c, mark=mark)
-            first = _turn(c, thread, QUESTION, run_id=f"weather-{mark}", options=options)
-            if not options.as_json:
-                _say("get_weather only reads, so it ran at once, and nobody was asked.")
-            held = _turn(c, thread, REQUEST, run_id=f"mail-{mark}", options=options)
-            if options.as_json:
-                _print(c, first, held, research=research_record(begun))
-                return
-            if by_hand:
-                _decide_here(c, held, options=options)
-            else:
-                _leave(c, held, options=options)
-            show_research(begun, options=options)
+        mark = new_id()[:6]
+        if by_hand:
+            _by_hand(c, mark=mark, options=options)
+        else:
+            _by_itself(c, mark=mark, options=options)
+
+
+def _by_itself(c: "Clearance", *, mark: str, options: Options) -> None:
+    """Play the script to where it waits, and end."""
+    from clearance.apps.chat.models import OFFLINE
+    from clearance.cli.demo_research import research_record, show_research
+    from clearance.cli.waiting import working_for
+
+    with working_for(c, options, model=OFFLINE):
+        begun, first, held = _play(c, mark=mark, options=options)
+        if options.as_json:
+            _print(c, first, held, research=research_record(begun))
+            return
+        _leave(c, held, options=options)
+        show_research(begun, options=options)
+
+
+def _by_hand(c: "Clearance", *, mark: str, options: Options) -> None:
+    """Open the inbox, play the script, have the held call decided here or there, and stay until Ctrl-C."""
+    from clearance.apps.chat.models import OFFLINE
+    from clearance.cli.demo_inbox import open_inbox, say_how_long, say_inbox, stay
+    from clearance.cli.demo_research import show_research
+    from clearance.cli.screen import out
+    from clearance.cli.waiting import working_for
+
+    try:
+        with open_inbox(c) as inbox:
+            say_inbox(inbox, person=c.person)
+            with working_for(c, options, model=OFFLINE):
+                begun, _, held = _play(c, mark=mark, options=options)
+                left = not _decide_here(c, held, options=options)
+                show_research(begun, options=options)
+                say_how_long(c, inbox)
+                if left and stay(lambda: not _is_open(c, held)):
+                    _say_end(c, held)
+                    left = False
+                if not left:
+                    stay(lambda: False)
+    except KeyboardInterrupt:
+        pass
+    out().print()
+    _say("Ended. What waits is still there:")
+    out().print(f"  {invocation(options)} inbox")
+
+
+def _play(c: "Clearance", *, mark: str, options: Options) -> "tuple[Begun | None, Run, Run]":
+    """Play the script: a research run, a question that is answered at once, and a call that is held."""
+    from clearance.apps.chat.demo import QUESTION, REQUEST
+    from clearance.cli.demo_research import begin_research
+
+    thread = f"demo-{mark}"
+    # First, so that it comes to its gate while somebody reads and decides.
+    begun = begin_research(c, mark=mark)
+    first = _turn(c, thread, QUESTION, run_id=f"weather-{mark}", options=options)
+    if not options.as_json:
+        _say("get_weather only reads, so it ran at once, and nobody was asked.")
+    held = _turn(c, thread, REQUEST, run_id=f"mail-{mark}", options=options)
+    return begun, first, held
 
 
 def _say_banner(c: "Clearance") -> None:
@@ -92,24 +137,20 @@ def _turn(c: "Clearance", thread: str, text: str, *, run_id: str, options: Optio
     return run
 
 
-def _decide_here(c: "Clearance", held: "Run", *, options: Options) -> None:
-    from rich.text import Text
+def _decide_here(c: "Clearance", held: "Run", *, options: Options) -> bool:
+    """Have the held call decided, here or elsewhere, and show what came of it; False: it is left."""
+    from clearance.cli.turn import decided_to_the_end, say_held
 
-    from clearance.cli.screen import block, line, out
-    from clearance.cli.turn import decided_to_the_end, waiting_review
-
-    console = out()
-    _say("send_email cannot be taken back, so it is held. Nothing runs until you decide:")
-    review = waiting_review(c, held)
-    ended = decided_to_the_end(c, held)
-    if ended is None or review is None:
-        _leave(c, held, options=options)
-        return
-    line(console, Text("agent:", "bold"))
-    block(console, ended.answer or "")
-    console.print()
-    _say_effect(c, review.calls[0].key)
-    _say_more(held.thread_id, options=options)
+    _say(
+        "send_email cannot be taken back, so it is held. Nothing runs until you decide, here or in the inbox:"
+    )
+    if decided_to_the_end(c, held) is not None:
+        _say_end(c, held)
+        _say_more(held.thread_id, options=options)
+        return True
+    _say_held()
+    say_held(c, held, program=invocation(options))
+    return False
 
 
 def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
@@ -120,13 +161,12 @@ def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
     from clearance.reading import whole
 
     review = waiting_review(c, held)
-    if review is not None and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if review is not None:
         with c.database.read() as tx:
             found = whole(c.database, tx, review)
         out().print()
         draw_review(out(), found)
-    out().print()
-    _say("The call is held. It waits in the workspace, with no process, until somebody decides.")
+    _say_held()
     program = invocation(options)
     say_held(c, held, program=program)
     out().print()
@@ -135,14 +175,42 @@ def _leave(c: "Clearance", held: "Run", *, options: Options) -> None:
     _say_more(held.thread_id, options=options)
 
 
-def _say_effect(c: "Clearance", key: str) -> None:
-    """Say what really happened: the mail that lies in the outbox now, or that there is none."""
-    from clearance.cli.screen import near
-    from clearance.store import calls
+def _say_held() -> None:
+    from clearance.cli.screen import out
+
+    out().print()
+    _say("The call is held. It waits in the workspace, with no process, until somebody decides.")
+
+
+def _is_open(c: "Clearance", run: "Run") -> bool:
+    from clearance.store import runs
 
     with c.database.read() as tx:
-        row = calls.row(tx, key)
-    place = _handed_to(row.result if row is not None else None)
+        return runs.run(tx, run.id).is_open
+
+
+def _say_end(c: "Clearance", held: "Run") -> None:
+    """Say how the run of the held call ended, and what it did."""
+    from rich.text import Text
+
+    from clearance.cli.screen import block, line, out
+    from clearance.store import calls, runs
+
+    with c.database.read() as tx:
+        ended = runs.run(tx, held.id)
+        rows = calls.of_run(tx, held.id)
+    out().print()
+    line(out(), Text("agent:", "bold"))
+    block(out(), ended.answer or ended.reason or str(ended.state))
+    out().print()
+    _say_effect(c, rows[0].result if rows else None)
+
+
+def _say_effect(c: "Clearance", result: str | None) -> None:
+    """Say what really happened: the mail that lies in the outbox now, or that there is none."""
+    from clearance.cli.screen import near
+
+    place = _handed_to(result)
     if place is None:
         _say("No mail was written.")
         return

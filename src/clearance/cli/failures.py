@@ -43,6 +43,8 @@ def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "clearance"
     message = error.format_message()
+    if message.startswith("Usage:"):  # a group without a command: its help is the answer
+        return message
     stop = "" if message.endswith((".", "?", "!")) else "."
     return f"{message}{stop} See: {path} --help"
 

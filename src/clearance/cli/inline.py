@@ -1,5 +1,11 @@
-"""A review decided right where it came up: drawn, asked about by single keys, and sent to the gate."""
+"""A review decided right where it came up: drawn, asked about by single keys, and sent to the gate.
 
+Meanwhile somebody may decide it elsewhere, such as on its page: then nobody has to answer here any more.
+"""
+
+import sys
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clearance.errors import ClearanceError, ConflictError, ForbiddenError, InvalidInputError
@@ -15,6 +21,12 @@ _KEYS = {
     DecisionType.REJECT: ("r", "[r]eject"),
     DecisionType.RESPOND: ("s", "re[s]pond"),
 }
+
+_LOOK_EVERY = 0.3
+
+
+class _ElsewhereError(Exception):
+    """The review is no longer what is being asked about."""
 
 
 def decide_inline(c: "Clearance", review_id: str) -> Review | None:
@@ -38,18 +50,23 @@ def decide_inline(c: "Clearance", review_id: str) -> Review | None:
             out().print()
             draw_review(out(), found)
             drawn = True
-        answers = _ask_all(found.review)
+        try:
+            answers = _ask_all(found.review, is_over=partial(_is_over, c, found.review))
+        except _ElsewhereError:
+            print("\nIt was decided elsewhere meanwhile.")
+            drawn = False
+            continue
         if answers is None:
             return None
         try:
             return c.gate.decide(review_id, answers, by=c.person, version=found.review.version)
         except InvalidInputError as error:
-            _say(error)
+            _say(str(error))
         except ConflictError as error:
-            _say(error)
+            _say(str(error))
             drawn = False
         except ForbiddenError as error:
-            _say(error)
+            _say(str(error))
             return None
 
 
@@ -62,23 +79,48 @@ def ask_line(prompt: str) -> str | None:
         return None
 
 
-def _ask_all(review: Review) -> list[dict[str, Any]] | None:
+def _is_over(c: "Clearance", before: Review) -> bool:
+    from clearance.store import reviews
+
+    with c.database.read() as tx:
+        now = reviews.review(tx, before.id)
+    return now.status is not ReviewStatus.PENDING or now.version != before.version
+
+
+def _ask_while(prompt: str, *, is_over: Callable[[], bool]) -> str | None:
+    """Ask as `ask_line` does. Raises `_ElsewhereError` as soon as there is nothing to ask any more."""
+    import select
+
+    if not sys.stdin.isatty():
+        return ask_line(prompt)
+    print(prompt, end="", flush=True)
+    # A terminal hands over whole lines: nothing of the next one is read ahead and hidden from `select`.
+    while not select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
+        if is_over():
+            raise _ElsewhereError
+    typed = sys.stdin.readline()
+    if not typed:
+        print()
+    return typed.removesuffix("\n") if typed else None
+
+
+def _ask_all(review: Review, *, is_over: Callable[[], bool]) -> list[dict[str, Any]] | None:
     answers = []
     for call in review.waiting:
-        answer = _ask(review, call)
+        answer = _ask(review, call, is_over=is_over)
         if answer is None:
             return None
         answers.append({**answer, "call": call.key})
     return answers
 
 
-def _ask(review: Review, call: ReviewedCall) -> dict[str, Any] | None:
+def _ask(review: Review, call: ReviewedCall, *, is_over: Callable[[], bool]) -> dict[str, Any] | None:
     """Ask about one call until there is an answer; None is: later."""
     offered = [item for item in call.verdict.decisions if item in _KEYS]
     number = f"Call {review.calls.index(call) + 1}: " if len(review.waiting) > 1 else ""
     prompt = f"\n{number}{'  '.join(_KEYS[item][1] for item in offered)}  [l]ater > "
     while True:
-        typed = ask_line(prompt)
+        typed = _ask_while(prompt, is_over=is_over)
         if typed is None or typed.strip().lower() in ("l", "later"):
             return None
         word = typed.strip().lower()
@@ -110,7 +152,7 @@ def _edited(call: ReviewedCall) -> dict[str, Any] | None:
     try:
         text = edited_arguments(call.arguments, tool=call.tool)
     except ClearanceError as error:
-        _say(error)
+        _say(str(error))
         return None
     if text is None:
         line(out(), "Nothing was changed.")
@@ -118,7 +160,7 @@ def _edited(call: ReviewedCall) -> dict[str, Any] | None:
     return {"type": "edit", "edited_action": {"args": text}}
 
 
-def _say(error: ClearanceError) -> None:
+def _say(text: str) -> None:
     from clearance.cli.screen import line, out, shown
 
-    line(out(), shown(str(error), "red"))
+    line(out(), shown(text, "red"))

@@ -11,7 +11,7 @@ from clearance.cli.options import Json, Options, opened, options_of
 if TYPE_CHECKING:
     from clearance.assembly import Clearance
     from clearance.membership import Link
-    from clearance.people import Person
+    from clearance.people import Mode, Person
 
 
 class RoleName(StrEnum):
@@ -56,15 +56,22 @@ def add(
     url: Url = None,
     as_json: Json = False,
 ) -> None:
-    """Let a person in, and print the link by which they set their password, once."""
+    """Let a person in, and print their one-time link.
+
+    By it they set their password. From the second person on nobody decides what they asked for themselves.
+    """
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
+        from clearance.cli.screen import notice
         from clearance.membership import add_person
-        from clearance.people import Role
+        from clearance.people import Mode, Role
 
+        alone = _mode(c) is Mode.SINGLE_USER
         person, made = add_person(
             c.database, id, name=name, role=Role(role.value), groups=group or (), by=c.person
         )
+        if alone and not options.as_json:
+            notice("You are no longer alone here: from now on nobody decides their own requests.")
         _tell_link(c, options, made, url=url, more=_record(person))
 
 
@@ -102,7 +109,10 @@ def list_people(
 
 
 def show(ctx: typer.Context, id: Id, *, as_json: Json = False) -> None:
-    """Show one person: role, groups, how they sign in, and how many sessions and keys they have."""
+    """Show one person.
+
+    Their role, groups, how they sign in, and how many sessions and keys they have.
+    """
     from clearance.cli.screen import line, out, print_json, shown
 
     options = options_of(ctx, as_json=as_json)
@@ -163,7 +173,10 @@ def groups(
 
 
 def link(ctx: typer.Context, id: Id, *, url: Url = None, as_json: Json = False) -> None:
-    """Print a link by which a person sets a new password, once: also the way back in."""
+    """Print a link by which a person sets a new password, once.
+
+    It is also the way back in for who lost theirs.
+    """
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
         from clearance.membership import invite
@@ -173,7 +186,10 @@ def link(ctx: typer.Context, id: Id, *, url: Url = None, as_json: Json = False) 
 
 
 def disable(ctx: typer.Context, id: Id, *, as_json: Json = False) -> None:
-    """Let a person do nothing any more: their sessions end, and their keys open nothing."""
+    """Let a person do nothing here any more.
+
+    Their sessions end, and their keys and links open nothing.
+    """
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
         from clearance import membership
@@ -195,6 +211,13 @@ def enable(ctx: typer.Context, id: Id, *, as_json: Json = False) -> None:
 
         person = membership.enable(c.database, id, by=c.person)
     _tell(options, person, f"{person.name} may come in again.")
+
+
+def _mode(c: "Clearance") -> "Mode":
+    from clearance.store import people
+
+    with c.database.read() as tx:
+        return people.mode(tx)
 
 
 def _tell(options: Options, person: "Person", sentence: str) -> None:

@@ -107,7 +107,17 @@ def simulate(
         draw_simulation(found)
 
 
-def apply(ctx: typer.Context, file: File, *, program: Program = "chat", as_json: Json = False) -> None:
+def apply(
+    ctx: typer.Context,
+    file: File,
+    *,
+    program: Program = "chat",
+    instead_of: Annotated[
+        int | None,
+        typer.Option(metavar="NUMBER", help="Only if this is still the number of the active policy."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Make a policy file the active policy of a program, from the next call on, also after a new start."""
     from clearance.cli.screen import line, notice, out, print_json
 
@@ -116,7 +126,9 @@ def apply(ctx: typer.Context, file: File, *, program: Program = "chat", as_json:
     with opened(options) as c:
         from clearance import applying
 
-        policy, changed = applying.apply(c.database, text, program=program, by=c.person)
+        policy, changed = applying.apply(
+            c.database, text, program=program, by=c.person, instead_of=instead_of
+        )
         with c.database.read() as tx:
             warnings = applying.known(tx, program).warnings(policy, text)
     if options.as_json:

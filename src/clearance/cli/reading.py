@@ -29,7 +29,7 @@ def inbox(
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="How many reviews at most.")] = 50,
     as_json: Json = False,
 ) -> None:
-    """List what waits for a decision, the highest risk first, then the earliest deadline."""
+    """List what waits for a decision, the riskiest first."""
     from clearance.cli.screen import line, out, print_json
     from clearance.reading import every, review_record
 

@@ -69,7 +69,7 @@ def add(
     thread: Annotated[bool, typer.Option("--thread", help="Only in the thread of the call.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remember a call, so that others like it run without being asked about.
+    """Remember a call, so that others like it need not wait.
 
     Every argument must be what it was, unless it is named with --any. It is used once as many people approve
     as the call needed; you are the first of them.

@@ -1,4 +1,4 @@
-"""The command `serve`: the API over HTTP in this process, with a worker beside it that is started again."""
+"""The command `serve`: pages and API in this process, with a worker beside it that is started again."""
 
 import signal
 import socket
@@ -44,7 +44,10 @@ def serve(
     only: Only = None,
     as_json: Json = False,
 ) -> None:
-    """Serve the API over HTTP, with a worker beside it. SIGTERM and Ctrl-C end both."""
+    """Serve the pages and the API, with a worker beside them.
+
+    SIGTERM and Ctrl-C end both.
+    """
     options = options_of(ctx, as_json=as_json)
     report = reporter(options)
     with closing(_listening(host, port)) as listening:
@@ -72,9 +75,10 @@ def _serve(
 
     `worker` starts the working process; None: there is none beside this one.
     """
+    from clearance.settings import Settings
     from clearance.web.app import create_app
 
-    server = server_of(create_app(c, routers=_routers(c)))
+    server = server_of(create_app(c, routers=program_routers(c), origins=Settings.read().origins))
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # While it serves, the server has its own for the first two, and hands on to these when it has ended.
         signal.signal(number, lambda *_: setattr(server, "should_exit", True))
@@ -85,7 +89,7 @@ def _serve(
     return supervisor.exit_code
 
 
-def _routers(c: "Clearance") -> "list[APIRouter]":
+def program_routers(c: "Clearance") -> "list[APIRouter]":
     """Return the routes of the bundled programs that are installed."""
     from clearance.apps.research.setup import is_installed, open_research
 
@@ -190,11 +194,41 @@ def _say_where(c: "Clearance", options: Options, listening: socket.socket, *, re
     with c.database.read() as tx:
         usable = any(key.revoked_at is None for key in keys.listed(tx))
     report({"event": "serving", "url": url, "home": str(c.home)})
+    if not usable and not options.as_json:
+        notice(f"There is no key yet. Make one: {invocation(options)} keys add NAME --person {c.person}")
+    _say_how_to_sign_in(c, options, url, report=report)
     if options.as_json:
         return
-    if not usable:
-        notice(f"There is no key yet. Make one: {invocation(options)} keys add NAME --person {c.person}")
-    if host not in _LOOPBACK:
+    if host not in _LOOPBACK and not (c.public_url or "").startswith("https:"):
         notice(
             "This is plain HTTP, reachable from elsewhere: keys travel as they are. Put TLS in front of it."
         )
+
+
+def _say_how_to_sign_in(c: "Clearance", options: Options, url: str, *, report: Any) -> None:
+    """Where nobody can sign in yet, give the one who started this a link to do so first.
+
+    It goes to a terminal, or to the program that reads the events; never where it would be kept in a log.
+    """
+    import sys
+
+    from clearance.cli.screen import notice
+    from clearance.membership import can_sign_in, first_link
+
+    with c.database.read() as tx:
+        if can_sign_in(tx):
+            return
+    if not options.as_json and not sys.stderr.isatty():
+        notice(f"Nobody can sign in yet. Make a link: {invocation(options)} people link {c.person}")
+        return
+    link = first_link(c.database, by=c.person)
+    if link is None:
+        return
+    # Listening everywhere is no address to open; the machine itself always is one.
+    here = url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+    address = f"{c.public_url or here}{link.path}"
+    until = link.expires_at.isoformat()
+    report({"event": "sign-in", "url": address, "person": link.person.id, "until": until})
+    if not options.as_json:
+        notice(f"Nobody can sign in yet. Do so as {link.person.id} with this link, once, within a day:")
+        typer.echo(address, err=True)

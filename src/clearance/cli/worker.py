@@ -56,7 +56,7 @@ def worker(
     child: Annotated[bool, typer.Option("--child", hidden=True)] = False,
     as_json: Json = False,
 ) -> None:
-    """Work: advance the chat and research runs, expire reviews, seal the trail.
+    """Work: go on with runs, expire reviews, seal the trail, tell people.
 
     The work is done in a process of its own, which is started again when it dies. SIGTERM and Ctrl-C end
     both.
