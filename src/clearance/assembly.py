@@ -18,7 +18,7 @@ from clearance.engine.slots import folder_of
 from clearance.execution import Execution
 from clearance.gate import Gate
 from clearance.ledger import Ledger, new_id
-from clearance.membership import set_mode
+from clearance.membership import set_mode, set_sight
 from clearance.notary import Notary, SigningKey
 from clearance.notices.linking import Linking
 from clearance.notices.messenger import Messenger
@@ -69,10 +69,12 @@ def open_workspace(
         limits=Limits(settings.agent_calls, settings.agent_same_calls),
     )
     built.public_url, built.session_limits = settings.public_url, settings.session_limits
-    built.identity_provider = settings.identity_provider
+    built.identity_provider, built.person_decisions = settings.identity_provider, settings.person_decisions
     built.person = _local_person(built, person or settings.person or _user_name())
     if settings.people_mode is not None:
         set_mode(database, settings.people_mode, by=built.person)
+    if settings.people_see is not None:
+        set_sight(database, settings.people_see, by=built.person)
     if settings.retention_days is not None:
         built.worker.retention, built.worker.retain = (
             built.retention,

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from clearance.errors import SettingsError
 from clearance.identity import IdentityProvider, pairs
-from clearance.people import Mode, Role, SessionLimits
+from clearance.people import Mode, Role, SessionLimits, Sight
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -34,6 +34,9 @@ class Settings(BaseSettings):
     )
     people_mode: Mode | None = Field(
         default=None, description="single-user or separate; default: separate once there are two people."
+    )
+    people_see: Sight | None = Field(
+        default=None, description="Whose requests people see: all, or own-groups; default: as it was, all."
     )
     public_url: str | None = Field(
         default=None, description="Where people reach the pages, such as https://clearance.example.org."
@@ -62,6 +65,9 @@ class Settings(BaseSettings):
     )
     agent_same_calls: int = Field(
         default=20, ge=0, description="Calls of an agent in a minute that may be the same; 0: any number."
+    )
+    person_decisions: int = Field(
+        default=120, ge=0, description="Decisions of a person in a minute over HTTP; 0: any number."
     )
     segments: int = Field(default=4, ge=1, le=64, description="How many threads a worker advances at a time.")
     retention_days: int | None = Field(

@@ -38,7 +38,8 @@ class Clearance:
 
     `person` is who acts here by default: the local user. `home` is the workspace folder.
     `public_url` is where people reach the pages, where that is set; `session_limits` is how long they stay
-    signed in, and `identity_provider` where else they may do so.
+    signed in, and `identity_provider` where else they may do so;
+    `person_decisions` is how many each may make in a minute over HTTP, 0: any number.
     """
 
     home: Path
@@ -53,6 +54,7 @@ class Clearance:
     public_url: str | None = None
     session_limits: SessionLimits = field(default_factory=SessionLimits)
     identity_provider: IdentityProvider | None = None
+    person_decisions: int = 0
     _saver: threading.local = field(default_factory=threading.local)
     _savers: list["FencedSaver"] = field(default_factory=list)
 

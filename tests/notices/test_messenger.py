@@ -45,6 +45,7 @@ def test_a_reviewer_gets_a_mail_that_names_the_review_and_no_argument(office: Of
     assert "send" in text
     assert "ann" in text
     assert "geheimnis" not in text
+    assert f"{len(SECRET)} characters, not in this message" in text
     assert mail.messages[0]["to"] == "ben@example.org"
     assert mail.names == ["robot"]
     assert [each.status for each in office.deliveries()] == [DeliveryStatus.DELIVERED]

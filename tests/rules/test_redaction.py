@@ -55,7 +55,7 @@ def test_what_a_schema_calls_secret_is_found_wherever_it_says_so(
 
 
 def test_a_schema_that_asks_for_too_much_work_makes_everything_secret() -> None:
-    wide = {"allOf": [{"properties": {f"p{n}": {}}} for n in range(60_000)]}
+    wide: dict[str, Any] = {"allOf": [{"properties": {f"p{n}": {}}} for n in range(60_000)]}
     schema = {"properties": {"s": HIDDEN}, **wide}
     assert secrets_in(schema, {"plain": 1, "s": "x"}) == {"/plain", "/s"}
 

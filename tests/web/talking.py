@@ -130,6 +130,12 @@ def talks(workspace: Clearance, model: BaseChatModel) -> Office:
     return office
 
 
+class Working(Protocol):
+    """Whatever has an open workspace."""
+
+    workspace: Clearance
+
+
 @dataclass(frozen=True)
 class Frame:
     """One frame of a stream."""
@@ -145,7 +151,7 @@ def start(served: Served, text: str = "Hello") -> str:
     return turns.start(ledger, "t1", text, run_id=new_id(), program="chat", by="ann").id
 
 
-def kept(served: Served) -> int:
+def kept(served: Working) -> int:
     """Return how many pieces of what runs said are kept now."""
     with served.workspace.database.read() as tx:
         return tx.execute(select(func.count()).select_from(tables.stream)).scalar_one()

@@ -39,6 +39,14 @@ ROUTES = {
     ("get", "/api/v1/reviews/{review_id}"): Way(404),
     ("post", "/api/v1/reviews/{review_id}/decide"): Way(404, _DECISION),
     ("post", "/api/v1/reviews/{review_id}/withdraw"): Way(404),
+    ("post", "/api/v1/reviews/{review_id}/claim"): Way(404),
+    ("post", "/api/v1/reviews/{review_id}/release"): Way(404),
+    ("get", "/api/v1/standing-rules"): Way(200),
+    ("post", "/api/v1/standing-rules"): Way(404, {"review_id": "{review_id}", "uses": 1, "for": "1h"}),
+    ("post", "/api/v1/standing-rules/{rule_id}/approve"): Way(404),
+    ("post", "/api/v1/standing-rules/{rule_id}/revoke"): Way(404),
+    ("get", "/api/v1/agents/parked"): Way(200),
+    ("post", "/api/v1/agents/{agent}/resume"): Way(403),
     ("post", "/api/v1/threads"): Way(200),
     ("get", "/api/v1/threads/{thread_id}"): Way(404),
     ("get", "/api/v1/threads/{thread_id}/messages"): Way(404),
@@ -98,6 +106,8 @@ class Door:
         body = way.body
         if isinstance(body, dict) and "replay" in body:
             body = {**body, "replay": ids["pipeline"]}
+        if isinstance(body, dict) and "review_id" in body:
+            body = {**body, "review_id": ids["review_id"]}
         headers = [] if shown is None else [(b"Authorization", shown)]
         return self.served.http.request(
             method,
@@ -115,6 +125,11 @@ def door(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
         for agent in ("bot", "stranger", "gone"):
             served.add_agent(agent)
         review = ask(served, by="bot", thread="t1")
+        remembered = served.http.post(
+            "/api/v1/standing-rules",
+            json={"review_id": review.id, "uses": 1, "for": "1h"},
+            headers=served.key(),
+        )
         served.http.post(
             "/api/v1/calls",
             json={"key": "k1", "tool": "pay", "arguments": {}},
@@ -128,6 +143,7 @@ def door(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
         with served.workspace.database.write() as tx:
             people.disable(tx, "eva")
         ids = {"review_id": review.id, "run_id": review.run_id, "thread_id": "t1", "key": "k1"}
+        ids |= {"rule_id": remembered.json()["rule_id"], "agent": "bot"}
         ids |= {"pipeline": pipeline, "name": "sequence.json"}
         keys = {
             "unknown": f"Bearer {new_credential().text}",

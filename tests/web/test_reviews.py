@@ -206,7 +206,8 @@ def test_two_people_are_needed_where_the_rule_says_so(served: Served) -> None:
     review = ask(served, ("wipe", "{}"))
     first = decide(served, review, by="eva").json()
     assert (first["status"], first["version"]) == ("pending", 2)
-    assert first["calls"][0]["approvals"] == [{"group": None, "have": 1, "need": 2, "reject": 1}]
+    [approvals] = first["calls"][0]["approvals"]
+    assert approvals == {"group": None, "have": 1, "need": 2, "reject": 1, "escalates": []}
     assert decide(served, review, by="leo", version=2).json()["status"] == "settled"
 
 

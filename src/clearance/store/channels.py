@@ -35,7 +35,7 @@ def named(tx: Connection, name: str) -> Channel:
     query = select(channels).where(or_(channels.c.name == name, channels.c.id == name))
     row = tx.execute(query).mappings().first()
     if row is None:
-        raise NotFoundError(f"There is no channel {name}.")
+        raise NotFoundError(f"There is no channel {name}. See which there are: clearance channels list")
     return _channel(row)
 
 

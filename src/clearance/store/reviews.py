@@ -1,6 +1,6 @@
 """Rows of reviews, their calls and their decisions."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -180,6 +180,12 @@ def of_thread(tx: Connection, thread_id: str, *, limit: int = 50) -> list[Review
     return _load(tx, query.order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit))
 
 
+def of_run(tx: Connection, run_id: str, *, limit: int = 50) -> list[Review]:
+    """Return the newest reviews of a run, newest first."""
+    query = _REVIEWS.where(reviews.c.run_id == run_id)
+    return _load(tx, query.order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit))
+
+
 def is_first(tx: Connection, found: Review) -> bool:
     """Whether no other review of its thread, or of an agent inside it, was asked before this one."""
     outermost = found.thread_id.partition(BELOW)[0]
@@ -193,10 +199,15 @@ def is_first(tx: Connection, found: Review) -> bool:
     return tx.execute(earlier).first() is None
 
 
-def waiting_count(tx: Connection, *, most: int | None = None) -> int:
-    """Return how many reviews wait; with `most`, so many at most, at a cost that does not grow further."""
-    waiting = select(reviews.c.id).where(reviews.c.status == _WAITS).limit(most).subquery()
-    count: int = tx.execute(select(func.count()).select_from(waiting)).scalar_one()
+def waiting_count(tx: Connection, *, most: int | None = None, asked_by: Collection[str] | None = None) -> int:
+    """Return how many reviews wait; with `most`, so many at most, at a cost that does not grow further.
+
+    `asked_by` are those whose requests count; None: everybody's.
+    """
+    waiting = select(reviews.c.id).where(reviews.c.status == _WAITS)
+    if asked_by is not None:
+        waiting = waiting.where(reviews.c.requester.in_(sorted(asked_by)))
+    count: int = tx.execute(select(func.count()).select_from(waiting.limit(most).subquery())).scalar_one()
     return count
 
 

@@ -77,11 +77,13 @@ def active(tx: Connection, *, program: str, requester: str, tools: Collection[st
     return sorted(found, key=lambda each: (each.expires_at, each.id))
 
 
-def page(tx: Connection, *, every: bool, limit: int, requester: str | None = None) -> list[StandingRule]:
-    """Return the newest rules, newest first: those that are open, or all; of all or one requester."""
+def page(
+    tx: Connection, *, every: bool, limit: int, requesters: Collection[str] | None = None
+) -> list[StandingRule]:
+    """Return the newest rules, newest first: those that are open, or all; of all or some requesters."""
     query = select(rules).order_by(*_NEWEST).limit(limit)
-    if requester is not None:
-        query = query.where(rules.c.requester == requester)
+    if requesters is not None:
+        query = query.where(rules.c.requester.in_(sorted(requesters)))
     return _load(tx, query if every else query.where(_IS_OPEN))
 
 

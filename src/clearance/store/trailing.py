@@ -1,6 +1,6 @@
 """Who sees which entries of the trail: those about what somebody asked for, and those about one run."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, and_, exists, or_, select
@@ -16,8 +16,8 @@ class Wanted:
     run_ids: tuple[str, ...] = ()
 
 
-def of_viewer(wanted: Wanted, *, asked_by: str | None) -> Sequence[ColumnElement[bool]]:
-    """Return the conditions for what is wanted, and for what `asked_by` may see; None sees everything."""
+def of_viewer(wanted: Wanted, *, asked_by: Collection[str] | None) -> Sequence[ColumnElement[bool]]:
+    """Return the conditions for what is wanted, and for what these asked for; None: everybody."""
     found = []
     parts = [_family(each) for each in wanted.families] + [_of_run(each) for each in wanted.run_ids]
     if parts:
@@ -46,12 +46,13 @@ def _of_run(run_id: str) -> ColumnElement[bool]:
     )
 
 
-def _asked_by(person: str) -> ColumnElement[bool]:
+def _asked_by(people: Collection[str]) -> ColumnElement[bool]:
+    names = sorted(people)
     # By the primary key of each entry's subject: a look costs the same however much somebody has asked for.
-    own_run = exists().where(runs.c.id == entries.c.subject, runs.c.requester == person)
-    own_review = exists().where(reviews.c.id == entries.c.subject, reviews.c.requester == person)
+    own_run = exists().where(runs.c.id == entries.c.subject, runs.c.requester.in_(names))
+    own_review = exists().where(reviews.c.id == entries.c.subject, reviews.c.requester.in_(names))
     own_call = exists().where(
-        calls.c.key == entries.c.subject, runs.c.id == calls.c.run_id, runs.c.requester == person
+        calls.c.key == entries.c.subject, runs.c.id == calls.c.run_id, runs.c.requester.in_(names)
     )
     return or_(
         and_(_family("run"), own_run), and_(_family("review"), own_review), and_(_of_calls(), own_call)

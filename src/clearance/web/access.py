@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from clearance.credential import Credential, read_credential
 from clearance.errors import ForbiddenError, UnauthorizedError
 from clearance.people import Kind, Person
-from clearance.store import keys
+from clearance.store import keys, people
 from clearance.workspace import Clearance
 
 _bearer = HTTPBearer(
@@ -71,16 +71,18 @@ def holder(tx: Connection, shown: Credential) -> Person:
     _, person = found
     if person.disabled:
         raise ForbiddenError(f"{person.name} is disabled here.")
-    return person
+    return people.with_sight(tx, person)
 
 
 Caller = Annotated[Person, Depends(caller)]
 
 
 def person_only(by: Caller) -> Person:
-    """Return who calls; `ForbiddenError` for an agent, which sees only what it asked for."""
+    """Return who calls; `ForbiddenError` for who does not see the whole workspace, as every agent."""
     if by.kind is Kind.AGENT:
         raise ForbiddenError("This tells about the whole workspace. An agent sees only what it asked for.")
+    if by.sees is not None:
+        raise ForbiddenError(f"This tells about the whole workspace. {by.name} sees that of their groups.")
     return by
 
 

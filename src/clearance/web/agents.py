@@ -4,7 +4,7 @@ from fastapi import APIRouter, Response
 
 from clearance import breaker
 from clearance.errors import ForbiddenError
-from clearance.people import AGENTS_PROPOSE, Kind
+from clearance.people import AGENTS_PROPOSE, Kind, may_see
 from clearance.reading import parked_record
 from clearance.store import parking
 from clearance.web.access import Caller, Workspace
@@ -17,11 +17,10 @@ router = APIRouter(prefix="/api/v1", route_class=StrictRoute, tags=["agents"])
 
 @router.get("/agents/parked", response_model=ParkedPage)
 def parked(here: Workspace, by: Caller) -> Response:
-    """List the agents that are parked; an agent sees itself alone."""
+    """List the agents that are parked, of those that the caller may see."""
     with here.database.read() as tx:
         found = parking.every(tx)
-    own = by.kind is Kind.AGENT
-    return exact({"parked": [parked_record(each) for each in found if not own or each.agent == by.id]})
+    return exact({"parked": [parked_record(each) for each in found if may_see(by, requester=each.agent)]})
 
 
 @router.post("/agents/{agent}/resume", response_model=ResumedRecord, responses=refusals(403, 404, 409))

@@ -28,6 +28,7 @@ from clearance.web.bodies import BodyLimit
 from clearance.web.changes import Changes
 from clearance.web.frontends import FrontEndOrigins
 from clearance.web.langgraph_server.states import LastShown
+from clearance.web.pace import Pace
 from clearance.web.problems import add_problems
 from clearance.workspace import Clearance
 
@@ -79,6 +80,8 @@ def create_app(
     app.state.streams = events.Streams()
     app.state.noted = {}
     app.state.last_shown = LastShown()
+    if workspace.person_decisions:
+        workspace.gate.pace = Pace(workspace.person_decisions)
     add_problems(app)
     app.add_middleware(BodyLimit)
     pages.add_pages(app)

@@ -11,10 +11,11 @@ from starlette.concurrency import run_in_threadpool
 from clearance.adapters import foreign
 from clearance.adapters.foreign import Standing
 from clearance.adapters.proposal import Proposal
+from clearance.errors import NotFoundError
 from clearance.notices.targets import check_url
 from clearance.notices.webhook import new_secret
 from clearance.outcome import FINAL, CallState
-from clearance.people import Kind, Person
+from clearance.people import Kind, Person, may_see
 from clearance.redaction import masked, scrubbed, secret_texts
 from clearance.results import Result
 from clearance.store import people
@@ -163,6 +164,8 @@ def _owner(here: Workspace, by: Person, agent: str | None) -> Person:
     """Return whose call is meant. An agent that asks for another's gets what is there: nothing."""
     if agent is None or agent == by.id or by.kind is Kind.AGENT:
         return by
+    if not may_see(by, requester=agent):
+        raise NotFoundError(f"Nobody here is called {agent}.")
     with here.database.read() as tx:
         return people.person(tx, agent)
 

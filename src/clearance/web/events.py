@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from clearance.audit import Entry, time_text
 from clearance.errors import Fault, ForbiddenError, InvalidInputError, UnauthorizedError
-from clearance.people import Kind, Person
+from clearance.people import Person, sees_only
 from clearance.store import audit, runs
 from clearance.store.trailing import Wanted, of_viewer
 from clearance.web import sse
@@ -139,8 +139,7 @@ class _Viewer:
                 self.still(tx)
             except (UnauthorizedError, ForbiddenError):
                 return None
-            asked_by = self.person.id if self.person.kind is Kind.AGENT else None
-            where = of_viewer(self.wanted, asked_by=asked_by)
+            where = of_viewer(self.wanted, asked_by=sees_only(self.person))
             return audit.read_after(tx, after, limit=until - after, where=[*where, audit.up_to(until)])
 
 

@@ -21,6 +21,8 @@ from clearance.errors import (
     ReviewPendingError,
     RunFailedError,
     ThreadBusyError,
+    TooManyDecisionsError,
+    TooManyTriesError,
     UnauthorizedError,
     error_code,
 )
@@ -87,6 +89,8 @@ def answer(error: ClearanceError) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, UnauthorizedError) else None
     if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers = {"Retry-After": "1"}
+    if isinstance(error, TooManyTriesError | TooManyDecisionsError):
+        headers = {"Retry-After": str(error.seconds)}
     more = _facts(error)
     return _response(error.status, error_code(error), str(error), faults=faults, headers=headers, more=more)
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from clearance.errors import Fault, ForbiddenError, InvalidInputError, NotFoundError
-from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see
+from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see, sees_only
 from clearance.policy import Risk
 from clearance.reading import every, review_record, whole
 from clearance.review import Review, ReviewStatus
@@ -85,7 +85,7 @@ def list_reviews(
         risk=risk,
         program=program,
         requester=requester,
-        asked_by=by.id if by.kind is Kind.AGENT else None,
+        asked_by=sees_only(by),
         thread_id=thread,
         run_id=run,
         tool=tool,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from clearance import turns
 from clearance.errors import NotFoundError
-from clearance.people import Kind, Person, may_see
+from clearance.people import Person, may_see, sees_only
 from clearance.reading import run_record
 from clearance.run import Run, RunState
 from clearance.store import runs
@@ -50,7 +50,7 @@ def list_runs(
     wanted = RunFilter(
         program=program,
         requester=requester,
-        asked_by=by.id if by.kind is Kind.AGENT else None,
+        asked_by=sees_only(by),
         thread_id=thread,
     )
     states = tuple(dict.fromkeys(state or ()))

@@ -12,7 +12,7 @@ from clearance import turns
 from clearance.errors import Fault, ForbiddenError, InvalidInputError, NotFoundError
 from clearance.ledger import new_id
 from clearance.once import Once
-from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see
+from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see, sees_only
 from clearance.reading import run_record
 from clearance.review import Review
 from clearance.run import Run, is_one_call
@@ -253,9 +253,9 @@ def _is_a_call(tx: Connection, thread_id: str) -> bool:
 
 
 def seen(tx: Connection, thread_id: str, *, by: Person) -> runs.Thread:
-    """Return the thread; for who may not see it there is none. An agent sees those that are all its own."""
+    """Return the thread; for who may not see it there is none, nor where they may see a part of it alone."""
     thread = runs.thread(tx, thread_id)
-    requesters = runs.requesters(tx, thread_id) if by.kind is Kind.AGENT else ()
+    requesters = () if sees_only(by) is None else runs.requesters(tx, thread_id)
     if thread is None or not all(may_see(by, requester=each) for each in requesters):
         raise NotFoundError(f"There is no thread {thread_id}.")
     return thread

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from clearance.credential import Credential
 from clearance.errors import InvalidInputError, NotFoundError
 from clearance.ledger import new_id
-from clearance.people import Kind
+from clearance.people import sees_only
 from clearance.run import RunState
 from clearance.store.conversations import list_conversations
 from clearance.web.access import Workspace
@@ -83,7 +83,7 @@ def search(
         found = list_conversations(
             tx,
             program=str(program) if program is not None else None,
-            asked_by=by.id if by.kind is Kind.AGENT else None,
+            asked_by=sees_only(by),
             without=here.programs.silent(),
             states=_states(wanted.status),
             limit=min(wanted.limit, _MOST),

@@ -5,17 +5,36 @@ from fastapi import APIRouter, FastAPI
 
 def routers() -> list[APIRouter]:
     """Return the routes of every page."""
-    from clearance.web.pages import account, inbox, links, live, login, oidc, review, static
+    from clearance.web.pages import (
+        account,
+        audit,
+        chat,
+        inbox,
+        links,
+        live,
+        login,
+        oidc,
+        review,
+        runs,
+        settings,
+        speech,
+        static,
+    )
 
     return [
         static.router,
         live.router,
         inbox.router,
         review.router,
+        runs.router,
+        audit.router,
+        speech.router,
+        chat.router,
         login.router,
         oidc.router,
         account.router,
         links.router,
+        *settings.routers(),
     ]
 
 

@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 from sqlalchemy import Connection
 
 from clearance.errors import InvalidInputError
-from clearance.people import Kind, Role, has_role
+from clearance.people import Kind, Person, Role, has_role, may_see, sees_only
 from clearance.policy import DecisionType, Risk
 from clearance.reading import every
 from clearance.review import ReviewStatus
@@ -73,6 +73,7 @@ class Asked:
     def wanted(self, viewer: Viewer) -> ReviewFilter:
         """Return the filter of the store."""
         return ReviewFilter(
+            asked_by=sees_only(viewer.person),
             risk=Risk(self.risk) if self.risk in tuple(Risk) else None,
             agent=self.agent.replace("\0", "") or None,
             words=tuple(self.q.replace("\0", " ").split()[:_MOST_WORDS]),
@@ -86,11 +87,11 @@ def inbox(request: Request, here: Workspace, viewer: Signed) -> Response:
     asked = Asked.read(request.url.query)
     with here.database.read() as tx:
         found = _decided(here, tx, viewer, asked) if asked.decided else _waits(here, tx, viewer, asked)
-        count = reviews.waiting_count(tx, most=MOST_COUNTED + 1)
+        count = reviews.waiting_count(tx, most=MOST_COUNTED + 1, asked_by=sees_only(viewer.person))
         context = {
             "asked": asked,
             "count": f"{count - 1}+" if count > MOST_COUNTED else str(count),
-            "agents": _agents(tx),
+            "agents": _agents(tx, viewer.person),
             "now": here.database.now(tx),
             "may_decide": has_role(viewer.person, Role.REVIEWER),
             "risks": [risk.value for risk in reversed(Risk)],
@@ -157,9 +158,9 @@ def _next(asked: Asked, cursor: str | None) -> str | None:
     return None if cursor is None else asked.address(cursor=cursor)
 
 
-def _agents(tx: Connection) -> list[str]:
+def _agents(tx: Connection, by: Person) -> list[str]:
     """Return whose questions can be picked out: the programs that are known here, and the agents."""
-    agents = [agent.id for agent in people.listed(tx, kind=Kind.AGENT)]
+    agents = [each.id for each in people.listed(tx, kind=Kind.AGENT) if may_see(by, requester=each.id)]
     return sorted({*policies.programs(tx), *agents})
 
 

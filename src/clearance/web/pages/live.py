@@ -1,5 +1,7 @@
 """What pages are told as it happens: the stream of the API, by the cookie of a session."""
 
+from collections.abc import Callable
+
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import Connection
 
@@ -9,6 +11,7 @@ from clearance.store import sessions
 from clearance.web.access import Workspace
 from clearance.web.events import LastEventId, Topics, streamed
 from clearance.web.pages.viewer import Signed, shown
+from clearance.workspace import Clearance
 
 router = APIRouter(include_in_schema=False)
 
@@ -23,6 +26,18 @@ async def page_events(
     last_event_id: LastEventId = None,
 ) -> Response:
     """Stream what happens to a page. It ends with the session."""
+    return await streamed(
+        request,
+        here,
+        viewer.person,
+        still=session_check(request, here),
+        topics=topics,
+        last_event_id=last_event_id,
+    )
+
+
+def session_check(request: Request, here: Clearance) -> Callable[[Connection], None]:
+    """Return what raises `UnauthorizedError` when the session that asks has ended, for streams."""
     digest = digest_of(shown(request, here) or "")
 
     def still(tx: Connection) -> None:
@@ -30,6 +45,4 @@ async def page_events(
         if sessions.opened_by(tx, digest, now=now, idle=here.session_limits.idle) is None:
             raise UnauthorizedError("This session has ended.")
 
-    return await streamed(
-        request, here, viewer.person, still=still, topics=topics, last_event_id=last_event_id
-    )
+    return still

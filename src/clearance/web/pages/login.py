@@ -12,9 +12,10 @@ from clearance.errors import (
     NotFoundError,
     TooManyTriesError,
 )
-from clearance.membership import can_sign_in
+from clearance.membership import MOST_OF_A_NAME, can_sign_in
 from clearance.passwords import MIN_LENGTH
 from clearance.signing_in import Client, SignedIn, accept, sign_in, sign_out, welcomed
+from clearance.store.invitations import Purpose
 from clearance.web.access import Workspace
 from clearance.web.pages.rendering import render
 from clearance.web.pages.submitted import Submitted, read_form
@@ -58,7 +59,9 @@ def login(
 @router.post("/login")
 def log_in(request: Request, here: Workspace, sent: Sent) -> Response:
     """Sign somebody in by what they typed."""
-    name, next, again = sent.get("name", ""), sent.get("next", "/"), bool(sent.get("again"))
+    # What is longer is nobody's name, and stands in the answer again.
+    name = sent.get("name", "")[: MOST_OF_A_NAME + 1]
+    next, again = sent.get("next", "/"), bool(sent.get("again"))
     try:
         _check_cookie(request, here)
         found = sign_in(
@@ -88,13 +91,13 @@ def log_out(request: Request, here: Workspace, by: Signed, _: Form) -> Response:
 
 @router.api_route("/welcome/{token}", methods=_READ)
 def welcome(request: Request, here: Workspace, token: str) -> Response:
-    """Show whom a link is for, and ask for a password. Looking uses nothing up."""
+    """Show whom a link is for, and ask for what it wants. Looking uses nothing up."""
     return _welcome_page(request, here, token)
 
 
 @router.post("/welcome/{token}")
 def accept_welcome(request: Request, here: Workspace, token: str, sent: Sent) -> Response:
-    """Use the link up: keep the password, and sign its person in."""
+    """Use the link up: keep the password where it sets one, and sign its person in."""
     password = sent.get("password", "")
     try:
         _check_cookie(request, here)
@@ -186,7 +189,7 @@ def _welcome_page(
     request: Request, here: Clearance, token: str, *, error: ClearanceError | None = None
 ) -> Response:
     try:
-        _, person = welcomed(here.database, token)
+        invitation, person = welcomed(here.database, token)
     except NotFoundError as over:
         error = error if isinstance(error, TooManyTriesError) else over
         answer = render(request, "closed.html", status=error.status, message=str(error))
@@ -198,6 +201,7 @@ def _welcome_page(
             status=error.status if error is not None else 200 if possible_here else ForbiddenError.status,
             token=token,
             person=person,
+            sets_password=invitation.purpose is not Purpose.SIGN_IN,
             least=MIN_LENGTH,
             error="" if error is None else str(error),
             refused="" if possible_here else NOT_HERE,

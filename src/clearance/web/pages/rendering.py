@@ -83,7 +83,14 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(
-        visible=visible, foreign=foreign, until=until, left=left, age=age, day=day, iso=datetime.isoformat
+        span=span,
+        visible=visible,
+        foreign=foreign,
+        until=until,
+        left=left,
+        age=age,
+        day=day,
+        iso=datetime.isoformat,
     )
     made.globals.update(static=static.address)
     # As globals, so that a block that is rendered alone has them too.
@@ -103,8 +110,8 @@ def foreign(text: str, *, lines: bool = False) -> Markup:
 
 def until(instant: datetime, now: datetime) -> str:
     """Return how long it is to an instant: `13m 40s`, `1h 29m`, `3d 4h`; `overdue` when it is over."""
-    span = instant - now
-    return "overdue" if span <= timedelta(0) else _span(span)
+    length = instant - now
+    return "overdue" if length <= timedelta(0) else span(length)
 
 
 def left(instant: datetime, now: datetime) -> int:
@@ -115,7 +122,7 @@ def left(instant: datetime, now: datetime) -> int:
 def age(instant: datetime, now: datetime) -> str:
     """Return how long ago an instant was: `13m 40s ago`."""
     past = now - instant
-    return "now" if past < timedelta(seconds=1) else f"{_span(past)} ago"
+    return "now" if past < timedelta(seconds=1) else f"{span(past)} ago"
 
 
 def day(instant: datetime) -> str:
@@ -139,8 +146,9 @@ def _folder(package: str) -> PackageLoader:
     return PackageLoader(package, "templates")
 
 
-def _span(span: timedelta) -> str:
-    seconds = int(span.total_seconds())
+def span(length: timedelta) -> str:
+    """Return a length of time: `13m 40s`, `1h 29m`, `3d 4h`."""
+    seconds = int(length.total_seconds())
     days, hours, minutes = seconds // 86400, seconds // 3600 % 24, seconds // 60 % 60
     if days:
         return f"{days}d {hours}h"
@@ -171,11 +179,12 @@ def _places(request: Request) -> list[tuple[str, str]]:
     app: FastAPI = request.app
     known: list[tuple[str, str]] | None = getattr(app.state, "places", None)
     if known is None:
-        known = [(label, path) for label, path in PLACES if _leads_somewhere(app, path)]
+        known = [(label, path) for label, path in PLACES if leads_somewhere(app, path)]
         app.state.places = known
     return known
 
 
-def _leads_somewhere(app: FastAPI, path: str) -> bool:
+def leads_somewhere(app: FastAPI, path: str) -> bool:
+    """Whether the application has a page under this path."""
     scope = {"type": "http", "method": "GET", "path": path, "root_path": "", "headers": []}
     return any(route.matches(dict(scope))[0] is Match.FULL for route in app.routes)

@@ -1,5 +1,6 @@
 """What a form sends: read in full, bounded, and exactly as it was sent."""
 
+import re
 from urllib.parse import parse_qsl
 
 from fastapi import Request
@@ -10,6 +11,7 @@ from clearance.errors import InvalidInputError
 
 MAX_FIELDS = 2000
 """Fields that a form may send: large forms of arguments have hundreds."""
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _URLENCODED, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
 
 
@@ -43,6 +45,12 @@ async def _text(value: UploadFile | str) -> str:
         return (await value.read()).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidInputError("The file is no text in UTF-8.") from None
+
+
+def token_of(form: Submitted) -> str | None:
+    """Return what tells one form from every other: what is sent twice with it is done once."""
+    token = form.get("token", "")
+    return token if _TOKEN.fullmatch(token) else None
 
 
 def _urlencoded(body: bytes) -> Submitted:

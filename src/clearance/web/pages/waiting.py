@@ -100,7 +100,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Found:
-    """The rows of a page, and where the next one begins; None at the end. `looked_at` counts what was read."""
+    """The rows of a page, and where the next begins; None at the end. `looked_at` counts what was read."""
 
     rows: list[Row]
     after: Waiting | None
@@ -111,7 +111,7 @@ def title(review: Review) -> str:
     """Return what a review is about: the first call's summary, or else its tool and arguments in short."""
     first, more = review.calls[0], len(review.calls) - 1
     if review.kind is ReviewKind.PLAN:
-        return f"Plan of {review.run_id}: {summary_of(first) or first.tool}"
+        return f"Plan of {review.run_id}: {more + 1} {'steps' if more else 'step'}"
     said = summary_of(first) or call_in_short(first.tool, first.arguments)
     if more:
         said += f" and {more} more {'call' if more == 1 else 'calls'}"

@@ -13,6 +13,7 @@
   let greeted = false;
   document.addEventListener("htmx:sse:after:message", ({ detail }) => {
     offline(false);
+    if (!detail.message.event) return; // text that has come to its place already
     if (detail.message.event !== "hello") return renew();
     if (greeted) renew(); // the stream was away, and something may have happened meanwhile
     greeted = true;
