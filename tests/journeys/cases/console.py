@@ -1,6 +1,7 @@
 """The command line as a door: what a person types, run in this process."""
 
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,10 @@ from typer.testing import CliRunner, Result
 
 from clearance.cli import build
 from tests.journeys.cases.doors import Answer
+from tests.journeys.cases.setup import ENVIRONMENT
 from tests.journeys.cases.site import Site
+
+_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -19,13 +23,13 @@ class CommandLine:
 
     site: Site
 
-    def run(self, *words: str, by: str, columns: int = 200) -> Result:
-        """Run one command to its end; nothing is a terminal."""
+    def run(self, *words: str, by: str, columns: int = 200, typed: str | None = None) -> Result:
+        """Run one command to its end; nothing is a terminal. `typed` comes by standard input."""
         setup = self.site.setup
         given = ["--home", str(setup.folder), "--database", setup.url, "--person", by, *words]
-        return CliRunner().invoke(
-            build(), given, prog_name="clearance", env={"COLUMNS": str(columns), "TERM": "dumb"}
-        )
+        env = {**ENVIRONMENT, "COLUMNS": str(columns), "TERM": "dumb"}
+        with _AT_A_TIME:  # what is typed and said is this whole process's while a command runs
+            return CliRunner().invoke(build(), given, prog_name="clearance", env=env, input=typed)
 
     def read(self, *words: str, by: str, columns: int = 200) -> str:
         """Run a command that must succeed, and return what it says."""

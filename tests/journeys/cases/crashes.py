@@ -2,7 +2,7 @@
 
 from tests.journeys.cases.fixture_tools import IN_TOOL
 from tests.journeys.cases.loading import CaseError
-from tests.journeys.cases.site import ANSWERING
+from tests.journeys.cases.served import ANSWERING
 
 _PLACES = {
     "after the decision is stored, before the claim": "woken",

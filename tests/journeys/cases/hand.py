@@ -14,7 +14,8 @@ from langgraph.types import Command
 from clearance.adapters.langgraph import AgentState, Reviewed, RunContext
 from clearance.apps.chat.agent import parts_of
 from tests.journeys.cases.loading import CaseError
-from tests.journeys.cases.site import Setup, Site
+from tests.journeys.cases.setup import Setup
+from tests.journeys.cases.site import Site
 from tests.journeys.cases.speaking import Speaker
 
 BEFORE, BEHIND = "before the gate", "behind the gate"

@@ -14,7 +14,8 @@ import httpx
 from clearance.errors import NotFoundError
 from clearance.keyring import add_key, new_credential
 from tests.journeys.cases.doors import Answer
-from tests.journeys.cases.site import KEEPER, PROGRAM, Site
+from tests.journeys.cases.setup import KEEPER, PROGRAM
+from tests.journeys.cases.site import Site
 
 API = "/api/v1"
 LONGEST = 90.0

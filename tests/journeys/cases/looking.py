@@ -1,44 +1,19 @@
-"""The steps that look: what a surface shows of a review, what the trail says, and raw requests."""
+"""The steps that look: what the trail says, a client that polls, raw requests, and commands."""
 
-import json
+import re
 import shlex
-from typing import Any
-from urllib.parse import quote
+from contextlib import suppress
+from urllib.parse import parse_qs, quote
 
+import httpx
+
+from clearance.review import Review
 from tests.journeys.cases.http_door import API
 from tests.journeys.cases.loading import CaseError, Step, expand
 from tests.journeys.cases.steps import only, op
 from tests.journeys.cases.world import Result, Scope, World
 
-
-@op("view")
-def view(world: World, scope: Scope, step: Step) -> Result:
-    """What a surface shows of a review; it is kept for the checks."""
-    only(step, "surface", "review", "by", "columns")
-    review_id, by = world.review(step["review"], scope).id, step.get("by", "rita")
-    match step["surface"]:
-        case "cli":
-            shown = world.console.read("show", review_id, by=by, columns=step.get("columns", 200))
-        case "api":
-            answer = world.http.send("GET", f"{API}/reviews/{quote(review_id)}", by=by)
-            shown = json.dumps(answer.body, ensure_ascii=False)
-        case "audit export":
-            world.site.trail()
-            shown = world.console.read("audit", "export", by=by)
-        case "logs":
-            shown = world.site.said()
-        case other:
-            raise CaseError(f"The interpreter knows no surface {other!r}.")
-    world.shown.setdefault(step["surface"], []).append(shown)
-    return Result("accepted")
-
-
-@op("logs")
-def logs(world: World, _: Scope, step: Step) -> Result:
-    """What the servers have written."""
-    only(step)
-    world.shown.setdefault("logs", []).append(world.site.said())
-    return Result("accepted")
+_LISTENS = 3.0
 
 
 @op("audit")
@@ -64,7 +39,11 @@ def poll(world: World, scope: Scope, step: Step) -> Result:
 @op("http")
 def http(world: World, scope: Scope, step: Step) -> Result:
     """A raw request; labels in its path stand for the product's own ids."""
-    only(step, "method", "path", "actor", "body", "times")
+    only(step, "method", "path", "actor", "body", "times", "csrf")
+    if (found := re.fullmatch(r"(link|page) of (\w+)(?:/\w+)?", step["path"])) is not None:
+        return _of_pages(world, step, world.review(found[2], scope), is_link=found[1] == "link")
+    if step["path"].partition("?")[0] == "/events":
+        return _events(world, scope, step)
     place, _, query = step["path"].partition("?")
     parts = [_id(world, scope, part) for part in place.split("/")]
     path = f"{API}{'/'.join(parts)}" + (f"?{query}" if query else "")
@@ -75,6 +54,54 @@ def http(world: World, scope: Scope, step: Step) -> Result:
     answer = answers[-1]
     reason = answer.reason or str(answer.status)
     return Result("accepted" if answer.ok else "refused", reason, about=answer)
+
+
+def _events(world: World, scope: Scope, step: Step) -> Result:
+    """Listen to what happens, from the beginning: refused is also who hears nothing of the thread."""
+    shown = world.http.shown(step["actor"]) if step.get("actor") is not None else {}
+    asked = parse_qs(step["path"].partition("?")[2])
+    threads = [scope.thread(label) for label in asked.get("thread", [])] or list(scope.threads.values())
+    told = {run.id for thread in threads for run in world.site.runs(thread)}
+    told |= {review.id for review in world.site.reviews(threads)} | set(threads)
+    world.site.trail()
+    heard = ""
+    with (
+        httpx.Client(trust_env=False, timeout=_LISTENS, verify=False) as client,
+        suppress(httpx.ReadTimeout),
+        client.stream(
+            "GET", f"{world.site.address()}{API}/events", headers={**shown, "Last-Event-ID": "0"}
+        ) as answer,
+    ):
+        if not answer.is_success:
+            return Result("refused", f"it answered {answer.status_code}")
+        for line in answer.iter_lines():
+            heard += line
+            if any(each in heard for each in told):
+                return Result("accepted")
+    return Result("refused", "nothing of it was told")
+
+
+def _of_pages(world: World, step: Step, review: Review, *, is_link: bool) -> Result:
+    """Ask for the page of a review, or of its link in somebody's mail; a form is sent from its own page.
+
+    Who is known here shows the cookie of their session, and every look says that it only looks ahead.
+    """
+    actor = step.get("actor")
+    by = actor if actor in world.site.setup.names() else None
+    path = world.link(review) if is_link else f"/reviews/{quote(review.id)}"
+    if step["method"] == "POST":
+        before = world.site.review(review.id)
+        pairs = world.pages.fields(path, by=by, typed=step.get("body") or {}, csrf=step.get("csrf", True))
+        answer = world.pages.send(path if is_link else f"{path}/decide", pairs, by=by)
+        world.site.rest(review.thread_id)
+        changed = world.site.review(review.id) != before
+        return Result("accepted" if answer.ok and changed else "refused", answer.reason, about=answer)
+    answers = [
+        world.pages.get(path, by=by, method=step["method"], headers={"Sec-Purpose": "prefetch"})
+        for _ in range(step.get("times", 1))
+    ]
+    answer = answers[-1]
+    return Result("accepted" if answer.ok else "refused", answer.reason, about=answer)
 
 
 @op("client_history")
@@ -105,17 +132,3 @@ def _id(world: World, scope: Scope, part: str) -> str:
     if part.startswith("r") and part[1:].isdigit():
         return quote(world.review(part, scope).id)
     return part
-
-
-def check_shown(world: World, check: dict[str, Any]) -> None:
-    """A surface showed these texts, and not those; line breaks of a terminal do not count."""
-    unknown = sorted(set(check) - {"check", "surface", "must_contain", "must_not_contain", "note"})
-    if unknown:
-        raise CaseError(f"The interpreter knows no {', '.join(unknown)} in a check 'shown'.")
-    seen = world.shown.get(check["surface"], [])
-    assert seen, f"{check['surface']} was not looked at"
-    together = "".join("".join(text.split()) for text in seen)
-    for text in check["must_contain"]:
-        assert "".join(text.split()) in together, f"{check['surface']} does not show {text!r}"
-    for text in check["must_not_contain"]:
-        assert "".join(text.split()) not in together, f"{check['surface']} shows {text!r}"

@@ -12,7 +12,7 @@ from clearance.toolcall import ToolCall, argument_text
 from tests.journeys.cases.fixture_tools import EFFECTS, write_line
 from tests.journeys.cases.http_door import API
 from tests.journeys.cases.loading import Step, expand
-from tests.journeys.cases.site import PROGRAM
+from tests.journeys.cases.setup import PROGRAM
 from tests.journeys.cases.steps import only, op
 from tests.journeys.cases.world import Result, Scope, World
 

@@ -20,7 +20,7 @@ Said = Mapping[str, Any]
 _EFFECTS = {"approval": Effect.HOLD, "none": Effect.ALLOW, "never": Effect.DENY, "refuse": Effect.DENY}
 _READ_HERE = frozenset(
     {"tools", "require", "roles", "quorum", "distinct_persons", "requester_may_approve", "allowed",
-     "deadline_s", "on_timeout", "when", "unless", "else", "function"}
+     "deadline_s", "warn_s", "on_timeout", "when", "unless", "else", "function"}
 )  # fmt: skip
 
 
@@ -79,6 +79,8 @@ def _rules(tool: str, said: Said, *, folder: Path) -> list[Rule]:
         more["decisions"] = tuple(said["allowed"])
     if "deadline_s" in said:
         more["expire"] = _time(said["deadline_s"])
+    if "warn_s" in said:
+        more["remind"] = (_before(said.get("deadline_s"), said["warn_s"]),)
     if "roles" in said or "quorum" in said:
         group = groups_of(said["roles"]) if "roles" in said else None
         more["who"] = (Threshold(approve=said.get("quorum", 1), group=group),)
@@ -101,6 +103,12 @@ def _condition(said: Said, *, folder: Path) -> Predicate | None:
         return None
     named = next(f"{word} {said[word]}" for word in ("when", "unless", "function") if word in said)
     return Predicate(name=named, version="1", function=found)
+
+
+def _before(deadline: object, warning: object) -> object:
+    """Return after which time people are told again: theirs is so long before the deadline."""
+    numbers = isinstance(deadline, int | float) and isinstance(warning, int | float)
+    return timedelta(seconds=deadline - warning) if numbers else warning  # type: ignore[operator]
 
 
 def _time(given: object) -> object:

@@ -2,28 +2,37 @@
 
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 # The steps and the properties register themselves.
 from tests.journeys.cases import (  # noqa: F401
+    administering,
     looking,
+    nested,
     other_callers,
+    outside,
     pipelines,
     properties_of_decisions,
+    properties_of_messages,
     properties_of_pipelines,
     properties_of_rules,
     rarer_steps,
     steps,
+    surfaces,
     surroundings,
 )
 from tests.journeys.cases.checks import run_check
 from tests.journeys.cases.doors import ByHand
 from tests.journeys.cases.http_door import HttpDoor
 from tests.journeys.cases.loading import Case, CaseError, Fixtures, Step, every_step
-from tests.journeys.cases.site import Setup, Site
+from tests.journeys.cases.messages_door import ChatDoor, MailDoor
+from tests.journeys.cases.pages_door import Pages
+from tests.journeys.cases.reaching import wanted
+from tests.journeys.cases.setup import Setup
+from tests.journeys.cases.site import Site
 from tests.journeys.cases.steps import each_step
 from tests.journeys.cases.waiting import missing
 from tests.journeys.cases.world import World
@@ -108,17 +117,20 @@ def _world(case: Case, place: Place) -> Iterator[World]:
     world = World(case, site, repeat_at_most=place.repeat_at_most)
     world.doors["api"] = HttpDoor(site)
     world.doors["cli"] = world.console
+    world.doors["web"] = Pages(site)
     world.doors["framework resume"] = ByHand(site, lambda: world.hand)
-    try:
+    with ExitStack() as closing:
+        closing.callback(site.close)
+        if wanted(case.steps).anything:
+            world.outside = closing.enter_context(outside.opened(site.seconds))
+            world.doors["email"] = MailDoor(world.messages_to_people)
+            world.doors["slack"] = ChatDoor(world.messages_to_people)
+        closing.callback(lambda: [probe.close() for probe in world.probes])
         yield world
-    finally:
-        for probe in world.probes:
-            probe.close()
-        site.close()
 
 
 def _moves_time(step: Step) -> bool:
-    return step.get("op") in ("clock", "two_servers") or "down_s" in step
+    return step.get("op") in ("clock", "two_servers", "email_server") or "down_s" in step
 
 
 def _named(check: Step) -> str:

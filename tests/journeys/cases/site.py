@@ -6,89 +6,30 @@ folder, so that one which is started anew is as the one before. A moved clock is
 
 import os
 import pickle
-import signal
-import socket
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from collections.abc import Callable, Iterable
+from math import inf
 from multiprocessing.context import ForkServerContext
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from typing import Any
 
-import uvicorn
-from fastapi import APIRouter
 from langchain_core.messages import BaseMessage
-from sqlalchemy import update
+from sqlalchemy import select, update
 
-import clearance
-from clearance import killpoints
-from clearance.apps.chat import ReviewedChat, create_reviewed_agent
+from clearance.apps.chat import ReviewedChat
 from clearance.audit import Entry
-from clearance.people import Kind, Person, Role
+from clearance.membership import set_sight
+from clearance.people import Sight
 from clearance.review import Review, ReviewKind
 from clearance.run import Run
-from clearance.store import calls, database, people, reviews, runs, tables
+from clearance.store import audit, calls, deliveries, people, reviews, runs, tables, times
 from clearance.store.calls import LedgerRow
+from clearance.store.deliveries import Delivery
 from clearance.store.trail import trail
-from clearance.web.app import create_app
-from clearance.workspace import Clearance
-from tests.journeys.cases.fixture_tools import KILL_AT, read_effects, tools
-from tests.journeys.cases.loading import Fixtures, Step
-from tests.journeys.cases.policies import groups_in, read_policy
-from tests.journeys.cases.speaking import Speaker
+from tests.journeys.cases.fixture_tools import KILL_AT, read_effects
+from tests.journeys.cases.served import HOLD, READY, SETUP, serve
+from tests.journeys.cases.setup import CLOCK, Setup, offset
 from tests.journeys.processes import Processes, kill, until
-
-KEEPER = "keeper"
-PROGRAM = "cases"
-ANSWERING = "answering"
-_SETUP, _CLOCK, _READY = "setup", "clock", "ready"
-
-
-@dataclass(frozen=True)
-class Setup:
-    """What a `configure` step asks for, and where."""
-
-    url: str
-    folder: Path
-    fixtures: Fixtures
-    policy: Any = "P0"
-    override: tuple[Mapping[str, Any], ...] = ()
-    principals: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    timeout: float = 60.0
-    clock: bool = False
-    research: bool = False
-    skews: tuple[float, ...] = ()
-
-    def open(self) -> Clearance:
-        """Open the workspace in this process; it advances nothing until its worker is started."""
-        opened = clearance.open(self.url, home=self.folder, person=KEEPER, worker=False)
-        if self.clock:
-            opened.database._clock = lambda: datetime.now(UTC) + timedelta(seconds=_offset(self.folder))
-        return opened
-
-    def agent(self, opened: Clearance, **more: Any) -> Any:
-        """Build the agent on an open workspace. Raises what the product raises for its policy."""
-        policy = read_policy(self.policy, self.fixtures, override=self.override, folder=self.folder)
-        model = more.pop("model", None) or Speaker(self.folder)
-        offered = tools(self.fixtures.tools, self.folder, timeout=self.timeout)
-        name = more.pop("name", PROGRAM)
-        return create_reviewed_agent(model, offered, policy=policy, using=opened, name=name, **more)
-
-    def names(self) -> list[str]:
-        """Return the names of the people and agents of the case."""
-        return list({**self.fixtures.principals, **self.principals})
-
-    def everybody(self) -> list[Person]:
-        """Return the people and agents of the case, as ours."""
-        policy = read_policy(self.policy, self.fixtures, override=self.override, folder=self.folder)
-        decide = groups_in(policy)
-        return [
-            _person(name, said, decide)
-            for name, said in {**self.fixtures.principals, **self.principals}.items()
-        ]
 
 
 class Site:
@@ -113,6 +54,8 @@ class Site:
         """Go on with other rules, as after a deployment: the servers are started anew."""
         self.setup = setup
         self._let_in()
+        sight = Sight.OWN_GROUPS if setup.tenants else Sight.ALL
+        set_sight(self.opened.database, sight, by=self.opened.person)
         self._keep_setup()
         self.chat = ReviewedChat(setup.agent(self.opened))
         for number in list(self.servers):
@@ -125,7 +68,7 @@ class Site:
         """Return a server that runs, started when it does not."""
         process = self.servers.get(number)
         if process is None or process.exitcode is not None:
-            ready = self.folder / f"{_READY}-{number}"
+            ready = self.folder / f"{READY}-{number}"
             ready.unlink(missing_ok=True)
             process = self._processes.start(serve, self.folder, number)
             started = process
@@ -150,7 +93,7 @@ class Site:
     def address(self, number: int = 1) -> str:
         """Return where a server listens."""
         self.server(number)
-        return (self.folder / f"{_READY}-{number}").read_text()
+        return (self.folder / f"{READY}-{number}").read_text()
 
     def said(self) -> str:
         """Return what the servers have written."""
@@ -173,11 +116,84 @@ class Site:
         """Move the clock of the database; without a word of time in the case it is not looked at."""
         if not seconds:
             return
-        offset = _offset(self.folder) + seconds
-        (self.folder / f"{_CLOCK}.new").write_text(str(offset))
-        os.replace(self.folder / f"{_CLOCK}.new", self.folder / _CLOCK)
+        moved = offset(self.folder) + seconds
+        (self.folder / f"{CLOCK}.new").write_text(str(moved))
+        os.replace(self.folder / f"{CLOCK}.new", self.folder / CLOCK)
+
+    def seconds(self) -> float:
+        """Return the seconds of the case: those that pass, and those by which its clock was moved."""
+        return time.monotonic() + offset(self.folder)
+
+    def pass_time(self, seconds: float, *, held: Callable[[], bool]) -> None:
+        """Let so much time pass, and the servers do what falls due in it, each at its time.
+
+        `held` says whether somebody outside keeps a server waiting: time alone can end that.
+        """
+        left = seconds
+        if left > 0 and self._served():
+            until(lambda: self._is_read() or not self._served(), what="the messenger that reads on")
+        while left > 0 and self._served():
+            span = min(left, self._until_next())
+            self.move_clock(span)
+            left -= span
+            self._let_come_due(held)
+        self.move_clock(left)
+
+    def _let_come_due(self, held: Callable[[], bool]) -> None:
+        late = {(each.seq, each.channel, each.person): each.tries for each in self.messages_to_send()}
+
+        def is_done() -> bool:
+            with self.opened.database.read() as tx:
+                waits = bool(times.due(tx, now=self.opened.database.now(tx), limit=1))
+            return not waits and not any(
+                late.get((each.seq, each.channel, each.person)) == each.tries
+                for each in self.messages_to_send()
+            )
+
+        until(lambda: is_done() or held() or not self._served(), what="that what is due is done")
+
+    def _until_next(self) -> float:
+        """Return the seconds until something falls due, at least one."""
+        when = tables.review_times.c
+        with self.opened.database.read() as tx:
+            now = self.opened.database.now(tx)
+            query = select(when.at).where(when.done_at.is_(None), when.at > now).order_by(when.at).limit(1)
+            found = [*tx.execute(query).scalars()]
+            found += [each.due_at for each in deliveries.listed(tx, limit=500) if each.due_at is not None]
+        return min((max(1.0, (each - now).total_seconds()) for each in found if each > now), default=inf)
+
+    def _is_read(self) -> bool:
+        """Whether everything that has happened was looked at by the messenger."""
+        self.opened.worker.notary.seal_now()  # type: ignore[union-attr]
+        with self.opened.database.read() as tx:
+            return deliveries.read_to(tx) >= audit.last_seq(tx)
+
+    def hold(self, *, held: bool) -> None:
+        """Have no server begin a call until it is let go."""
+        if held:
+            (self.folder / HOLD).touch()
+        else:
+            (self.folder / HOLD).unlink(missing_ok=True)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether no server begins a call."""
+        return (self.folder / HOLD).exists()
 
     # --- what there is ---
+
+    def messages_to_send(self) -> list[Delivery]:
+        """Return the messages to people that are due by now and were not sent."""
+        with self.opened.database.read() as tx:
+            now = self.opened.database.now(tx)
+            found = deliveries.listed(tx, limit=500)
+        return [each for each in found if each.due_at is not None and each.due_at <= now]
+
+    def is_told(self) -> bool:
+        """Whether everybody was told of everything that has happened, or could not be told."""
+        read = self._is_read()
+        with self.opened.database.read() as tx:
+            return read and not any(each.due_at is not None for each in deliveries.listed(tx, limit=500))
 
     def reviews(self, threads: Iterable[str]) -> list[Review]:
         """Return the questions about calls of some threads, in the order in which they were asked."""
@@ -248,100 +264,4 @@ class Site:
                     tx.execute(update(tables.people).where(tables.people.c.id == person.id).values(**changed))
 
     def _keep_setup(self) -> None:
-        (self.folder / _SETUP).write_bytes(pickle.dumps(self.setup))
-
-
-def serve(folder: Path, number: int) -> None:
-    """Be a server until somebody ends this process."""
-    setup: Setup = pickle.loads((folder / _SETUP).read_bytes())
-    if number <= len(setup.skews):
-        _skew_this_process(setup.skews[number - 1])
-    killpoints.watch(_killing(folder))
-    opened = setup.open()
-    ReviewedChat(setup.agent(opened))
-    routers = _research(opened, folder) if setup.research else []
-    opened.worker.start()
-    listening = socket.create_server(("127.0.0.1", 0))
-    (folder / f"{_READY}-{number}.new").write_text(f"http://127.0.0.1:{listening.getsockname()[1]}")
-    os.replace(folder / f"{_READY}-{number}.new", folder / f"{_READY}-{number}")
-    application = _killed_when_answering(create_app(opened, routers=routers), folder)
-    config = uvicorn.Config(application, log_level="warning", lifespan="on")
-    uvicorn.Server(config).run(sockets=[listening])
-
-
-def _research(opened: Clearance, folder: Path) -> list[APIRouter]:
-    """Set the research pipeline up with our planning model, and return its routes."""
-    from clearance.apps.research.executors.local import LocalExecutor
-    from clearance.apps.research.report import open_reporter
-    from clearance.apps.research.routes import routers_of
-    from clearance.apps.research.runs import ResearchRuns
-    from tests.journeys.cases.planning_by_model import Planner
-
-    runs = ResearchRuns(
-        opened,
-        executors={"local": LocalExecutor(), "argo": LocalExecutor()},
-        reporter=open_reporter,
-        model_named=lambda _: Planner(folder),
-    )
-    return routers_of(runs)
-
-
-def _killed_when_answering(application: Any, folder: Path) -> Any:
-    """Return the application, whose process dies before a decision is answered, where told to."""
-    watcher = _killing(folder)
-
-    async def answering(scope: Any, receive: Any, send: Any) -> None:
-        async def sent(message: Any) -> None:
-            if str(scope.get("path", "")).endswith("/decide"):
-                watcher(ANSWERING)
-            await send(message)
-
-        await application(scope, receive, sent)
-
-    return answering
-
-
-def _killing(folder: Path) -> Callable[[str], None]:
-    """Return what ends this process at the place that a file names, once."""
-    told = folder / KILL_AT
-
-    def watcher(place: str) -> None:
-        with suppress(FileNotFoundError):
-            if told.read_text() == place:
-                told.unlink()
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return watcher
-
-
-def _skew_this_process(seconds: float) -> None:
-    """Have what this process itself takes for the time be wrong; the database's clock is not."""
-    told = time.time
-
-    class Skewed(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> "Skewed":
-            return super().now(tz) + timedelta(seconds=seconds)
-
-    time.time = lambda: told() + seconds
-    vars(database)["datetime"] = Skewed
-
-
-def _offset(folder: Path) -> float:
-    try:
-        return float((folder / _CLOCK).read_text())
-    except FileNotFoundError:
-        return 0.0
-
-
-def _person(name: str, said: Step | Mapping[str, Any], decide: set[str]) -> Person:
-    roles = set(said.get("roles", []))
-    groups = {group for group in decide if roles & set(group.split("-or-"))} | roles
-    return Person(
-        id=name,
-        name=name,
-        role=Role.REVIEWER if roles & {"reviewer", "lead"} else Role.VIEWER,
-        groups=tuple(sorted(groups)),
-        kind=Kind.AGENT if said.get("type") == "agent" else Kind.PERSON,
-        behind=said.get("acts_for"),
-    )
+        (self.folder / SETUP).write_bytes(pickle.dumps(self.setup))

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from clearance.review import Review, ReviewStatus
+from clearance.review import Review, ReviewStatus, latest
 from tests.journeys.cases.crashes import place_of
 from tests.journeys.cases.doors import Answer
 from tests.journeys.cases.fixture_tools import Behaviour, check_behaviour, written
 from tests.journeys.cases.loading import TOLD, CaseError, Step, expand, substituted
-from tests.journeys.cases.payloads import sent_forms
+from tests.journeys.cases.payloads import has_untouched_form, sent_forms
 from tests.journeys.cases.speaking import Said, Script, keep_script, read_habit
 from tests.journeys.cases.world import Result, Scope, World
 
@@ -86,12 +86,15 @@ def propose(world: World, scope: Scope, step: Step) -> Result:
         "deadline_s",
         "idempotency_key",
         "client_wait_s",
+        "step_timeout_s",
     )
     step = expand(step)
     if scope is world.scope:
         world.proposals.append(step)
     if "deadline_s" in step:
         ask_until(world, step["deadline_s"], {call["tool"] for call in step["calls"]})
+    if "step_timeout_s" in step:
+        world.site.configure(replace(world.site.setup, timeout=float(step["step_timeout_s"])))
     thread = scope.thread(step["thread"])
     messages = [Said(step["calls"], step.get("text", ""))]
     messages += [Said(said.get("calls", []), said.get("text", "")) for said in step.get("then", [])]
@@ -108,7 +111,8 @@ def propose(world: World, scope: Scope, step: Step) -> Result:
         scope.labels |= {str(call["id"]) for call in said.calls if call.get("id")}
     text = keep_script(world.site.folder, Script(messages, again, times))
     key = f"{step['idempotency_key']}{scope.name}" if "idempotency_key" in step else None
-    return send(world, thread, text, by=step.get("by", "tom"), key=key)
+    patience = float(step.get("client_wait_s", WAIT))
+    return send(world, thread, text, by=step.get("by", "tom"), key=key, wait=patience)
 
 
 def _beyond_64_bits(value: Any) -> bool:
@@ -151,13 +155,15 @@ def propose_each(world: World, _: Scope, step: Step) -> Result:
     return Result(parts=parts)
 
 
-def send(world: World, thread: str, text: str, *, by: str, key: str | None = None) -> Result:
+def send(
+    world: World, thread: str, text: str, *, by: str, key: str | None = None, wait: float = WAIT
+) -> Result:
     """Send a message, and return when its thread has come to a stop."""
     if world.hand is not None:
         world.by_hand[thread] = world.hand
         world.hand.propose(thread, text, by=by)
         return Result("accepted")
-    return _sent(world, thread, world.door.message(thread, text, by=by, wait=WAIT, key=key))
+    return _sent(world, thread, world.door.message(thread, text, by=by, wait=wait, key=key))
 
 
 def _sent(world: World, thread: str, answer: Answer) -> Result:
@@ -188,8 +194,12 @@ def message(world: World, scope: Scope, step: Step) -> Result:
 @op("decide")
 def decide(world: World, scope: Scope, step: Step) -> Result:
     """A decision payload of a person, through a door."""
-    only(step, "by", "via", "review", "decisions", "process", "server")
+    only(step, "by", "via", "review", "decisions", "process", "server", "hold_execution")
     review = world.review(step["review"], scope)
+    if has_untouched_form(step["decisions"]) and step.get("via") != "web":
+        raise CaseError("There is no untouched form but on a page.")
+    if step.get("hold_execution"):
+        world.site.hold(held=True)
     results = [
         decide_once(world, scope, step, review_id=review.id, payload=form, door=step.get("via", "api"))
         for form in sent_forms(world, scope, review, expand(step["decisions"]))
@@ -252,7 +262,8 @@ def decide_once(
             go_on(world, before.thread_id)
         if scope.shown.get(review_id) is None and _was_decided(before, after):
             return Result("accepted", f"it was refused ({answer.reason}) and changed the review all the same")
-        return Result("refused", answer.reason, answer.faults, about=answer)
+        repeats = _repeats(before, payload, by=step["by"])
+        return Result("refused", answer.reason, answer.faults, repeats=repeats, about=answer)
     same = after.version == before.version and after.status == before.status
     return Result("no_effect" if same else "accepted", answer.reason, about=answer)
 
@@ -265,8 +276,22 @@ def _was_decided(before: Review, after: Review) -> bool:
     )
 
 
+def _repeats(before: Review, payload: object, *, by: str) -> bool:
+    """Whether a payload says what this person has decided already."""
+    said = {call.key: latest(call).get(by) for call in before.calls}
+    items = payload if isinstance(payload, list) else []
+    return bool(items) and all(
+        isinstance(item, dict)
+        and (mine := said.get(str(item.get("call")))) is not None
+        and mine.type.value == item.get("type")
+        for item in items
+    )
+
+
 def go_on(world: World, thread: str) -> None:
     """Let a thread go on as far as it can without people."""
+    if world.site.is_held:
+        return
     if thread in world.by_hand:
         world.by_hand[thread].go_on(thread, by="tom")
     else:
@@ -331,7 +356,9 @@ def parallel(world: World, scope: Scope, step: Step) -> Result:
                     run_step(world, each, said)
             for review in world.reviews(each):
                 each.shown[review.id] = review.version
+            world.at_once = True
             done = list(pool.map(lambda inner, each=each: run_step(world, each, inner), step["steps"]))
+            world.at_once = False
             for thread in each.threads.values():
                 world.site.server(1)
                 go_on(world, thread)

@@ -14,11 +14,16 @@ from clearance.fingerprint import fingerprint
 from clearance.toolcall import ToolCall, argument_text
 from tests.journeys.cases.hand import HandDriven, check_hooks
 from tests.journeys.cases.loading import CaseError, Step, every_step, expand
-from tests.journeys.cases.site import Setup
+from tests.journeys.cases.secret_parts import check_secrets
+from tests.journeys.cases.setup import Setup
 from tests.journeys.cases.speaking import Said, Script, keep_script
 from tests.journeys.cases.steps import only, op
 from tests.journeys.cases.world import Result, Scope, World
 
+_CONFIGURED = (
+    "policy", "override", "hooks", "hook_order", "principals_extra", "tool_timeout_s", "notify",
+    "email_delay_s", "secrets", "agents", "links", "tenants",
+)  # fmt: skip
 # What is fixed in the product, and at least as strict as these ask for.
 _FIXED = {"repeat_limit": 1, "step_limit": 8, "result_limit_bytes": 65536}
 
@@ -26,7 +31,7 @@ _FIXED = {"repeat_limit": 1, "step_limit": 8, "result_limit_bytes": 65536}
 @op("configure")
 def configure(world: World, _: Scope, step: Step) -> Result:
     """Tools, people and policy of the product; again later: a deployment with other rules."""
-    only(step, "policy", "override", "hooks", "hook_order", "principals_extra", "tool_timeout_s", *_FIXED)
+    only(step, *_CONFIGURED, *_FIXED)
     for name, ours in _FIXED.items():
         if step.get(name, ours) < ours:
             raise CaseError(f"The product's {name} is {ours}, which is less strict than {step[name]}.")
@@ -36,8 +41,16 @@ def configure(world: World, _: Scope, step: Step) -> Result:
         override=tuple(step.get("override", ())),
         principals=step.get("principals_extra", {}),
         timeout=float(step.get("tool_timeout_s", 60.0)),
+        secrets=tuple(step.get("secrets", ())),
+        agents=step.get("agents", {}),
+        tenants={name: tuple(names) for name, names in step.get("tenants", {}).items()},
     )
+    check_secrets(setup.secrets)
+    check_links(step.get("links", {}), setup)
     world.site.configure(setup)
+    world.reach()
+    if world.outside is not None:
+        world.outside.mail.delay = float(step.get("email_delay_s", 0.0))
     hooks = step.get("hooks", [])
     check_hooks(hooks, step.get("hook_order"))
     by_hand = hooks or any(_in_memory(each) or _by_resume(each) for each in every_step(world.case.steps))
@@ -59,7 +72,22 @@ def two_servers(world: World, _: Scope, step: Step) -> Result:
 def clock(world: World, _: Scope, step: Step) -> Result:
     """Move the database's clock."""
     only(step, "advance_s", "set_back_s")
-    world.site.move_clock(step.get("advance_s", 0) - step.get("set_back_s", 0))
+    seconds = step.get("advance_s", 0) - step.get("set_back_s", 0)
+    if world.at_once:  # what happens at the same moment waits for nothing
+        world.site.move_clock(seconds)
+    else:
+        world.site.pass_time(seconds, held=lambda: world.outside is not None and world.outside.mail.held > 0)
+    return Result()
+
+
+@op("email_server")
+def email_server(world: World, _: Scope, step: Step) -> Result:
+    """A mail server that goes away for some seconds, or comes back."""
+    only(step, "state", "for_s")
+    if step["state"] not in ("down", "up"):
+        raise CaseError(f"The interpreter knows no mail server that is {step['state']}.")
+    away = float(step.get("for_s", "inf")) if step["state"] == "down" else 0.0
+    world.messages_to_people.outside.mail.away_until = world.site.seconds() + away
     return Result()
 
 
@@ -160,6 +188,13 @@ def configure_each(world: World, _: Scope, step: Step) -> Result:
         parts.append(_loaded(world, {"rules": [rule]}, about=instant))
     refused = [part for part in parts if part.outcome == "refused"]
     return Result("refused" if len(refused) == len(parts) else "done", parts=parts)
+
+
+def check_links(links: Mapping[str, str], setup: Setup) -> None:
+    """Raise `CaseError` for an address elsewhere that belongs to nobody here: ours are of persons already."""
+    subjects = {said.get("sub") for said in setup.known.values()}
+    if strangers := sorted(set(links.values()) - subjects):
+        raise CaseError(f"There is no person {', '.join(strangers)}.")
 
 
 @dataclass

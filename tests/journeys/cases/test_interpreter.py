@@ -14,6 +14,7 @@ from tests.journeys.cases.running import Place, Report, run_case
 from tests.journeys.cases.waiting import DOORS, MCP, answers
 
 PAY: dict[str, Any] = {"id": "c1", "tool": "pay", "args": {"account": "A-1", "amount_cents": 5}}
+UNTOUCHED = {"$untouched_form": "r1/c1"}
 START: list[dict[str, Any]] = [
     {"op": "configure", "policy": "P0"},
     {"op": "propose", "thread": "t1", "calls": [PAY]},
@@ -51,6 +52,16 @@ def run(place: Place, steps: list[dict[str, Any]], *expected: dict[str, Any]) ->
         ([{"op": "pipeline", "what": "dance"}], "dance"),
         ([{"op": "pipeline", "what": "start", "flow": ["analyst", "planner"]}], "analyst, planner"),
         ([{"op": "store", "delete": "moon of t1"}], "moon"),
+        ([{"op": "configure", "policy": "P0", "notify": ["pigeon"]}], "pigeon"),
+        ([{"op": "configure", "policy": "P0", "secrets": ["moon"]}], "moon"),
+        ([{"op": "configure", "policy": "P0", "links": {"slack:U1": "u-9"}}], "u-9"),
+        ([START[0], {"op": "admin", "what": "paint rita"}], "paint rita"),
+        ([START[0], {"op": "email_server", "state": "sleepy"}], "sleepy"),
+        ([START[0], {"op": "propose_nested", "thread": "t1", "path": ["a"], "calls": [PAY]}], "way along a"),
+        (
+            [*START, {**APPROVE, "decisions": [{"call": "c1", "type": "edit", "args": UNTOUCHED}]}],
+            "untouched",
+        ),
     ],
 )
 def test_a_step_that_is_not_known_fails_and_is_named(

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, ToolMessage
@@ -17,21 +18,29 @@ from tests.journeys.cases.doors import Door
 from tests.journeys.cases.fixture_tools import Effect, read_effects
 from tests.journeys.cases.flows import read_label
 from tests.journeys.cases.http_door import HttpDoor
+from tests.journeys.cases.in_browser import Looked
 from tests.journeys.cases.loading import Case, CaseError, Step
+from tests.journeys.cases.messages_door import Messages, Seen, body_of, link_in
+from tests.journeys.cases.outside import Outside
+from tests.journeys.cases.pages_door import Pages
 from tests.journeys.cases.plan_door import PlanDoor, gate_reviews
-from tests.journeys.cases.site import KEEPER, Site
+from tests.journeys.cases.reaching import wanted
+from tests.journeys.cases.setup import KEEPER
+from tests.journeys.cases.site import Site
 
 
 @dataclass
 class Result:
     """What came of a step: `accepted`, `refused`, `no_effect`, `lost` (no answer came) or `done`.
 
-    `reason` is the sentence that a refusal gave, `parts` what came of each value that was tried.
+    `reason` is the sentence that a refusal gave, `parts` what came of each value that was tried. `repeats`:
+    what was refused is what its person had decided before.
     """
 
     outcome: str = "done"
     reason: str = ""
     faults: tuple[str, ...] = ()
+    repeats: bool = False
     parts: list["Result"] = field(default_factory=list)
     about: Any = None
 
@@ -73,8 +82,12 @@ class World:
     doors: dict[str, Door] = field(default_factory=dict)
     probes: list[Any] = field(default_factory=list)
     hand: Any = None
-    shown: dict[str, list[str]] = field(default_factory=dict)
+    shown: dict[str, list[Seen]] = field(default_factory=dict)
+    looked: list[Looked] = field(default_factory=list)
+    outside: Outside | None = None
+    reached: set[str] = field(default_factory=set)
     repeat_at_most: int | None = None
+    at_once: bool = False
 
     @property
     def door(self) -> Door:
@@ -90,11 +103,52 @@ class World:
 
     def through(self, name: str, review: Review | None = None) -> Door:
         """Return the door of this name to a review. Raises `CaseError` for one that is not there."""
+        name = "email" if name.startswith("email") else name
         if name == "api" and review is not None and review.kind is ReviewKind.PLAN:
             return PlanDoor(self.http)
         if name not in self.doors:
             raise CaseError(f"There is no door {name!r}.")
         return self.doors[name]
+
+    @property
+    def pages(self) -> Pages:
+        """The pages."""
+        door = self.doors["web"]
+        assert isinstance(door, Pages)
+        return door
+
+    @property
+    def messages_to_people(self) -> Messages:
+        """What people were told. Raises `CaseError` where nobody is."""
+        if self.outside is None:
+            raise CaseError("There is no channel by which people are told.")
+        return Messages(self.site, self.pages, self.outside)
+
+    def link(self, review: Review) -> str:
+        """Return the newest link that a mail about a review holds."""
+        told = self.messages_to_people
+        for person in wanted(self.case.steps).mails:
+            mail = told.mail(person, review.id)
+            if mail is not None and (link := link_in(body_of(mail))) is not None:
+                return link
+        raise LookupError("no mail holds a link to the review")
+
+    def reach(self) -> None:
+        """Have those told of what waits whom the case wants to be told, and who are here."""
+        if self.outside is None:
+            return
+        told, asked = self.messages_to_people, wanted(self.case.steps)
+        ways: dict[str, Callable[[], None]] = {
+            f"mail {name}": partial(told.add_mail, name)
+            for name in asked.mails
+            if name in self.site.setup.names()
+        }
+        ways |= {"chat": told.add_chat} if asked.chat else {}
+        ways |= {"hook": told.add_hook} if asked.hook else {}
+        for way, add in ways.items():
+            if way not in self.reached:
+                add()
+        self.reached |= set(ways)
 
     def server_of(self, step: Step) -> int:
         """Return the server that a step goes to: the processes of a case are shared out among two."""
