@@ -1,0 +1,101 @@
+"""Servers in processes of their own: no open tab misses what another did, or what happened meanwhile."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import clearance
+from clearance.apps.research.setup import open_research
+from tests.browser.site import OWNER, Site, Tab
+from tests.databases import Databases
+from tests.web.asked import ask
+
+
+@contextmanager
+def server(url: str, home: Path, *, port: int = 0) -> Iterator[str]:
+    """Serve the pages from a process of its own, which is killed at the end; give its address."""
+    command = [sys.executable, "-m", "clearance", "--home", str(home), "serve", "--no-worker"]
+    command += ["--port", str(port), "--json"]
+    environment = {**os.environ, "CLEARANCE_DATABASE_URL": url, "CLEARANCE_PERSON": OWNER}
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    try:
+        told = (json.loads(line) for line in process.stdout)
+        yield next(each["url"] for each in told if each["event"] == "serving")
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+@contextmanager
+def tab_at(browser: Browser, site: Site) -> Iterator[Page]:
+    """Give an inbox that is open at a server, and told of what happens."""
+    context = browser.new_context()
+    context.set_default_timeout(60_000)
+    site.sign_in((tab := Tab.of(context, site)).page)
+    try:
+        page = tab.live()
+        page.evaluate("window.same = true")
+        yield page
+    finally:
+        context.close()
+
+
+def comes(page: Page, review_id: str) -> None:
+    """Wait for a review to stand in the inbox, which was not loaded again meanwhile."""
+    expect(page.locator(f"[id='{review_id}']")).to_be_attached(timeout=60_000)
+    assert page.evaluate("window.same")
+
+
+@pytest.fixture
+def workspace_at(databases: Databases, tmp_path: Path) -> Iterator[dict[str, clearance.Clearance]]:
+    """Give a workspace on each database, with a worker that numbers what happens."""
+    with ExitStack() as stack:
+        found = {}
+        for kind in ("sqlite", "postgresql"):
+            (home := tmp_path / kind).mkdir()
+            url = databases.migrated(kind, home)
+            found[kind] = stack.enter_context(clearance.open(url, home=home, person=OWNER, worker=True))
+        yield found
+
+
+def test_tabs_at_two_servers_of_one_postgresql_are_told_the_same(
+    browser: Browser, workspace_at: dict[str, clearance.Clearance], tmp_path: Path
+) -> None:
+    workspace = workspace_at["postgresql"]
+    url = workspace.database.url.render_as_string(hide_password=False)
+    with ExitStack() as stack:
+        addresses = [stack.enter_context(server(url, tmp_path / name)) for name in ("one", "two")]
+        research = open_research(workspace)
+        sites = [Site(workspace, address, research) for address in addresses]
+        pages = [stack.enter_context(tab_at(browser, site)) for site in sites]
+        review = ask(workspace, by="agent")
+        for page in pages:
+            comes(page, review.id)
+        pages[0].locator(f"[id='{review.id}'] a.what").click()
+        pages[0].get_by_role("button", name="Approve", exact=True).click()
+        expect(pages[1].get_by_text("Nothing waits for you")).to_be_visible()
+
+
+def test_a_server_that_was_killed_and_comes_again_tells_what_happened_meanwhile(
+    browser: Browser, workspace_at: dict[str, clearance.Clearance], tmp_path: Path
+) -> None:
+    workspace = workspace_at["sqlite"]
+    url, home = str(workspace.database.url), tmp_path / "sqlite"
+    with ExitStack() as stack:
+        with server(url, home) as address:
+            page = stack.enter_context(tab_at(browser, Site(workspace, address, open_research(workspace))))
+        review = ask(workspace, by="agent")
+        stack.enter_context(server(url, home, port=urlsplit(address).port or 0))
+        comes(page, review.id)
