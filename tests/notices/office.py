@@ -19,7 +19,7 @@ from clearance.program import Program
 from clearance.review import Review
 from clearance.store import audit, deliveries, people
 from clearance.store.database import Database
-from clearance.store.deliveries import Delivery
+from clearance.store.deliveries import Delivery, DeliveryStatus
 from clearance.toolcall import Tool
 from clearance.workspace import Clearance
 from tests.web.asked import ask
@@ -92,6 +92,10 @@ class Office:
         """Have the messenger do what is due."""
         self.number()
         return self.messenger.turn()
+
+    def waits(self) -> bool:
+        """Whether any message is still to be sent, now or later."""
+        return any(each.status is DeliveryStatus.WAITING for each in self.deliveries())
 
     def deliveries(self) -> list[Delivery]:
         """Return every message that was or is to be sent, the newest first."""

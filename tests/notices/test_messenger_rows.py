@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.notices.conftest import Heard
 from tests.notices.mail import Mail
 from tests.notices.office import LOOPBACK, Office, opened
 from tests.notices.visiting import visiting
+from tests.web.live import LONG
 
 _WORK = """
 import sys
@@ -163,9 +165,11 @@ def test_a_flood_of_webhooks_is_sent_whole(office: Office, elsewhere: Heard) -> 
     office.channel(elsewhere.address, kind=ChannelKind.WEBHOOK)
     for _ in range(PER_MINUTE + 7):
         office.ask()
-    while office.turn():
+    until = time.monotonic() + LONG
+    # A try that a busy machine cuts off is made again a little later.
+    while office.turn() or (office.waits() and time.monotonic() < until):
         pass
-    assert len(elsewhere.messages) == PER_MINUTE + 7
+    assert len({headers["webhook-id"] for headers, _ in elsewhere.messages}) == PER_MINUTE + 7
 
 
 def test_a_channel_goes_with_all_that_it_had_to_send(office: Office, elsewhere: Heard) -> None:

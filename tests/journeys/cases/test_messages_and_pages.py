@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.journeys.cases.test_interpreter import APPROVE, START, Place, place, run
+from tests.journeys.cases.running import Place
+from tests.journeys.cases.test_interpreter import APPROVE, START, place, run
 
 __all__ = ["place"]
 
