@@ -4,6 +4,9 @@ import pytest
 
 from tests.pages.site import OWNER, PASSWORD, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 NEW = "another four words in a row"
 WRONG = "not the right words"
 

@@ -9,6 +9,9 @@ from clearance.store.tables import people, sessions
 from clearance.web.pages.failures import FROM_ELSEWHERE, TITLES
 from tests.pages.site import OWNER, PLAIN, Browser, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 HOST = PLAIN.removeprefix("http://")
 
 

@@ -12,6 +12,9 @@ from clearance.store import claims, listing, reviews, tables
 from tests.pages.site import Page, Site
 from tests.web.asked import ask
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 PACKED = {"Sec-Fetch-Site": "none", "Accept-Encoding": "gzip"}
 
 

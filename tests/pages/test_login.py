@@ -13,6 +13,9 @@ from clearance.store.database import Database
 from clearance.web.pages.viewer import local
 from tests.pages.site import OWNER, PASSWORD, SECURE, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 WRONG = "not the right words"
 
 

@@ -17,6 +17,9 @@ from tests.pages.reviewing import asked
 from tests.pages.setting import ROLES, WHO, crowd, press
 from tests.pages.site import OWNER, Browser, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 VIEWER, REVIEWER, OPERATOR, ADMIN = ROLES
 SEND = ("send", '{"to":"ann@example.org"}')
 TEXT = 'default = "hold"\n'

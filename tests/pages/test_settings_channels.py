@@ -13,6 +13,9 @@ from clearance.store.deliveries import Delivery, DeliveryStatus
 from tests.pages.setting import press, trail
 from tests.pages.site import OWNER, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 PATH = "/settings/channels"
 ADDRESS = "https://hooks.example.org/a/secret/path"
 FORM = {

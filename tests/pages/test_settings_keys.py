@@ -10,6 +10,9 @@ from clearance.store import keys, people
 from tests.pages.setting import crowd, press, trail
 from tests.pages.site import OWNER, Browser, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 PATH = "/settings/keys"
 
 

@@ -11,6 +11,9 @@ from clearance.store.parking import Parked, park, parked
 from tests.pages.setting import press, trail
 from tests.pages.site import OWNER, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 PATH = "/settings/people"
 
 

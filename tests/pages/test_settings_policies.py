@@ -15,6 +15,9 @@ from tests.pages.reviewing import asked, signed_in
 from tests.pages.setting import press, trail
 from tests.pages.site import OWNER, PASSWORD, Browser, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 PATH = "/settings/policies"
 SEND = ("send", '{"to":"ann@example.org"}')
 ALLOW = 'default = "hold"\n\n[[rule]]\nname = "mail"\ntool = "send"\neffect = "allow"\n'

@@ -16,6 +16,9 @@ from tests.pages.reviewing import asked, now, signed_in, uncertain
 from tests.pages.setting import press, trail
 from tests.pages.site import OWNER, Browser, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 PATH = "/settings/rules"
 SEND = ("send", '{"to":"ann@example.org","body":"long"}')
 

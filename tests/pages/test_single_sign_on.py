@@ -22,6 +22,9 @@ from tests.pages.site import OWNER, PLAIN, SECURE, Browser, Page, Site
 from tests.pages.test_stepping_up import seen_by
 from tests.people.identity_provider import WRONGS, IdentityProvider, User, provider_at_work
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 BACK = "/login/callback"
 
 

@@ -16,6 +16,9 @@ from tests.pages.reviewing import Shown, asked, now, opened, sent, signed_in
 from tests.pages.setting import press
 from tests.pages.site import OWNER, PASSWORD, Browser, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 NOTHING = Submitted()
 TYPED = Submitted([("password", PASSWORD)])
 WRONG = Submitted([("password", "not the right words")])

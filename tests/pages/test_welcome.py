@@ -8,6 +8,9 @@ from clearance.people import Role
 from clearance.store.tables import entries, invitations, passwords, sessions
 from tests.pages.site import OWNER, PASSWORD, Page, Site
 
+# By day on SQLite: what pages say does not depend on the database.
+pytestmark = pytest.mark.sqlite_by_day
+
 NEW = "another four words in a row"
 
 
