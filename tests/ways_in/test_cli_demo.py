@@ -6,8 +6,10 @@ import shlex
 import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -192,14 +194,25 @@ def test_a_call_that_was_left_is_told_of_when_it_is_decided_at_last(home: Path) 
         assert shown.wait() == 0
 
 
+def _take(taken: socket.socket, address: tuple[str, int]) -> None:
+    """Take a port, when the demo of another test beside this one has let go of it."""
+    until = time.monotonic() + LONG
+    while True:
+        try:
+            taken.bind(address)
+            taken.listen()
+            return
+        except OSError:
+            assert time.monotonic() < until
+            threading.Event().wait(0.1)
+
+
 def test_the_demo_takes_another_port_where_the_usual_one_is_taken(home: Path) -> None:
     from clearance.cli.demo_inbox import HOST, PORT
 
     with closing(socket.socket()) as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with suppress(OSError):  # somebody else has it: as well
-            taken.bind((HOST, PORT))
-            taken.listen()
+        _take(taken, (HOST, PORT))
         with terminal(home, "demo") as shown:
             shown.wait_for("/welcome/")
             (port,) = re.findall(r"^http://127\.0\.0\.1:(\d+)/welcome/", shown.text, re.MULTILINE)
