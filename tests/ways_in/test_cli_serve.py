@@ -156,7 +156,11 @@ def test_it_ends_though_streams_are_open(desk: Desk, how: signal.Signals) -> Non
         listener.join()
 
 
-def test_64_clients_ask_and_decide_at_once_and_nobody_is_turned_away(desk: Desk) -> None:
+def test_64_clients_ask_and_decide_at_once_and_nobody_is_turned_away(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AGENT_CALLS", "AGENT_SAME_CALLS", "PERSON_DECISIONS"):
+        monkeypatch.setenv(f"CLEARANCE_{name}", "0")  # this flood is wanted
     with _serving(desk.home, "--no-worker") as server:
         person, agent = _key(desk.home), _key(desk.home, agent="bot")
         answers: Counter[int] = Counter()
