@@ -16,6 +16,7 @@ import clearance
 from clearance.apps.research.setup import open_research
 from tests.browser.site import OWNER, Site, Tab
 from tests.databases import Databases
+from tests.research.pipelines import Lab
 from tests.web.asked import ask
 
 
@@ -99,3 +100,21 @@ def test_a_server_that_was_killed_and_comes_again_tells_what_happened_meanwhile(
         review = ask(workspace, by="agent")
         stack.enter_context(server(url, home, port=urlsplit(address).port or 0))
         comes(page, review.id)
+
+
+def test_a_plan_that_waits_is_approved_at_a_server_that_was_killed_and_comes_again(
+    browser: Browser, workspace_at: dict[str, clearance.Clearance], tmp_path: Path
+) -> None:
+    workspace = workspace_at["sqlite"]
+    url, home = str(workspace.database.url), tmp_path / "sqlite"
+    lab = Lab(workspace, open_research(workspace))
+    lab.start()
+    with ExitStack() as stack:
+        with server(url, home) as address:
+            site = Site(workspace, address, lab.research)
+            page = stack.enter_context(tab_at(browser, site))
+            page.goto(f"{address}/pipeline/run1")
+        stack.enter_context(server(url, home, port=urlsplit(address).port or 0))
+        page.get_by_role("button", name="Approve plan").click()
+        assert lab.research.wait_for("run1", wait=120).stage.value == "done"
+    assert len(lab.executed()) == len(lab.research.store.plan("run1", 1).steps)
