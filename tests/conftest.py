@@ -33,7 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave to the night what a module says it needs no second database for by day."""
+    """Put what needs the browser last; leave to the night what needs no second database by day."""
+    # Playwright's loop counts as running in its thread from the first page on: no later test of the
+    # same process could call `asyncio.run`. Workers of pytest-xdist take tests in this order, too.
+    items.sort(key=lambda item: item.path.parent.name == "browser")
     if config.getoption("--nightly"):
         return
     left = {item for item in items if _is_left_to_the_night(item)}
