@@ -25,7 +25,7 @@ demo: $(VENV)/runtime-installed ## see a risky call held, and decide it
 
 .PHONY: test
 test: $(VENV)/dev-installed ## run the tests, on SQLite and on PostgreSQL
-	@$(BIN)/pytest -n $(TEST_WORKERS) --dist loadgroup $(TEST_ARGS)
+	@$(BIN)/pytest -n $(TEST_WORKERS) $(TEST_ARGS)
 
 .PHONY: check
 check: $(VENV)/dev-installed ## check format, lint, types and imports, then run the tests

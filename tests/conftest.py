@@ -1,5 +1,6 @@
 """What every test can ask for: databases of both kinds, and how much of the suite is wanted."""
 
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Name the marks; make the session's shared folder, or learn its place from the process that made it."""
+    # Begun in a shell's background, this and all that it starts would not hear the Ctrl-C of a test.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "nightly: a case that the day has a sample of")
     config.addinivalue_line("markers", "sqlite_by_day(but=…): PostgreSQL has its turn with --nightly")
     worker = getattr(config, "workerinput", None)

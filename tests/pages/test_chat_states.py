@@ -74,10 +74,10 @@ def test_a_call_whose_outcome_is_unknown_leads_to_where_it_is_told(busy: Site) -
     address = begun(browser)
     settled(busy, address)
     html = browser.get(address).text
-    never.set()
     assert "send ▲ was started, outcome unknown" in Page(html).text
     review = html.partition('<a href="/reviews/')[2].partition('"')[0]
     assert "This was started, and nobody knows" in browser.page(f"/reviews/{review}").text
+    never.set()
     assert "I do not know." in Page(html).text
 
 

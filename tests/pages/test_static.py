@@ -2,11 +2,13 @@
 
 import gzip
 import hashlib
+import re
 import tomllib
 
 import pytest
 
 from clearance.web.pages.static import FOLDER, address, files
+from tests.house.sources import ROOT
 from tests.pages.site import Site
 
 VENDOR = FOLDER / "vendor"
@@ -50,3 +52,16 @@ def test_files_are_packed_once_and_small() -> None:
 def test_our_own_style_and_script_stay_small() -> None:
     assert len(files()["clearance.css"].content) < 16_000
     assert len(files()["clearance.js"].content.decode().splitlines()) <= 200
+
+
+def test_what_htmx_reads_of_an_element_says_that_the_page_itself_holds_it() -> None:
+    # Without the nonce hx-csp strips every `hx-…` of the element, and the page only complains at times.
+    templates = [(path, path.read_text()) for path in (ROOT / "src").rglob("*.html")]
+    tags = [
+        (path.name, tag)
+        for path, text in templates
+        for tag in re.findall(r"<\w(?:{[{%].*?[%}]}|[^<>])*>", text)
+    ]
+    ours = [(name, tag) for name, tag in tags if re.search(r"\shx-(?!nonce)", tag)]
+    assert len(ours) >= 14
+    assert [each for each in ours if 'hx-nonce="{{ nonce }}"' not in each[1]] == []

@@ -25,9 +25,6 @@ from tests.house.sources import ROOT
 from tests.pages.site import Page
 from tests.ways_in.terminal import LONG, Terminal, run, terminal
 
-# One process of the suite makes the workspace that these tests share.
-pytestmark = pytest.mark.xdist_group("demo")
-
 OURS = {"Sec-Fetch-Site": "same-origin"}
 HELD = "[a]pprove  [e]dit  [r]eject  re[s]pond  [l]ater > "
 
