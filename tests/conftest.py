@@ -1,5 +1,6 @@
 """What every test can ask for: databases of both kinds, and how much of the suite is wanted."""
 
+import gc
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -46,6 +47,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left:
         config.hook.pytest_deselected(items=list(left))
         items[:] = [item for item in items if item not in left]
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage among what the tests make, not among all that was imported: a fifth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 10)
 
 
 def _is_left_to_the_night(item: pytest.Item) -> bool:
