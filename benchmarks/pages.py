@@ -1,15 +1,20 @@
 """How soon a page can be used: a real Chromium on a slow network and processor, and the server's own time."""
 
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass
 from urllib.parse import quote
 
 import httpx
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
+import clearance
 from benchmarks import parked
 from benchmarks.figures import NAMES, Aim, Figure, Surroundings, median
-from tests.browser.site import WIDE, cookie_of, launched
+from clearance.apps.research.setup import open_research
+from tests.browser.servers import server, tab_at
+from tests.browser.site import OWNER, WIDE, Site, cookie_of, launched
+from tests.web.asked import ask
 from tests.web.live import serving
 
 LOOKS = 15
@@ -31,7 +36,11 @@ _USABLE = """() => {
   const ready = document.querySelector("[data-htmx-powered]") !== null;
   return ready && window.painted ? [gone.domContentLoadedEventEnd, window.painted] : null;
 }"""
-MOST_USABLE, MOST_SENT, MOST_SERVER = Aim(1200.0), Aim(60.0), Aim(50.0)
+# Notes when each element came, by the machine's clock, which the tests' process reads, too.
+_NOTE_ROWS = """() => { window.seen = {}; new MutationObserver(() => {
+  for (const each of document.querySelectorAll("#inbox [id]")) window.seen[each.id] ??= Date.now();
+}).observe(document.body, { childList: true, subtree: true }); }"""
+MOST_USABLE, MOST_SENT, MOST_SERVER, MOST_UNSEEN = Aim(1200.0), Aim(60.0), Aim(50.0), Aim(1000.0)
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ def measure(here: Surroundings) -> list[Figure]:
             if kind == here.kinds[0]:
                 review = f"/reviews/{quote(copies[0].review)}"
                 figures += _in_browser(here, url, cookie, pages={"inbox": "/", "review": review})
-    return figures
+    return figures + [_until_seen(here, kind) for kind in here.kinds]
 
 
 def _server_time(here: Surroundings, url: str, cookie: str, *, kind: str) -> Figure:
@@ -91,6 +100,38 @@ def _in_browser(here: Surroundings, url: str, cookie: str, *, pages: dict[str, s
             ]
         browser.close()
     return figures
+
+
+def _until_seen(here: Surroundings, kind: str) -> Figure:
+    """Ask while an inbox is open at every server: one with SQLite, two with PostgreSQL. The worst counts."""
+    servers = 1 if kind == "sqlite" else 2
+    here.tell(f"from asking to an open inbox, {NAMES[kind]}")
+    folder = here.folder()
+    url = here.database(kind, folder)
+    with ExitStack() as stack:
+        workspace = stack.enter_context(clearance.open(url, home=folder, person=OWNER, worker=True))
+        browser = launched(stack.enter_context(sync_playwright()))
+        research = open_research(workspace)
+        sites = [
+            Site(workspace, stack.enter_context(server(url, folder / f"server-{n}")), research)
+            for n in range(servers)
+        ]
+        pages = [stack.enter_context(tab_at(browser, site)) for site in sites]
+        for page in pages:
+            page.evaluate(_NOTE_ROWS)
+        taken = [_seen_after(workspace, pages) for _ in range(min(here.sizes.samples, LOOKS))]
+    where = "an open inbox" if servers == 1 else f"open inboxes at {servers} servers"
+    return Figure(f"asked → seen in {where}, {NAMES[kind]}, worst", max(taken), "ms", aim=MOST_UNSEEN)
+
+
+def _seen_after(workspace: clearance.Clearance, pages: list[Page]) -> float:
+    """Return after how many milliseconds a new review stood in all of these inboxes."""
+    review = ask(workspace, by="agent")
+    asked = time.time() * 1000
+    return (
+        max(page.wait_for_function("id => window.seen[id]", arg=review.id).json_value() for page in pages)
+        - asked
+    )
 
 
 def _load(browser: Browser, url: str, path: str, *, cookie: str) -> Loaded:
