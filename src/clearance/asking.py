@@ -18,6 +18,7 @@ from clearance.deadline import deadline
 from clearance.ending import end_with_call
 from clearance.fingerprint import fingerprint
 from clearance.outcome import CallState
+from clearance.people import SYSTEM
 from clearance.policy import DecisionType, Effect, Policy, Verdict, judge
 from clearance.recalling import recalled
 from clearance.redaction import secrets_in
@@ -31,7 +32,6 @@ from clearance.store.origins import origin
 from clearance.toolcall import Tool, ToolCall, canonical, parse_arguments
 
 MAX_REJECTIONS_OF_A_TOOL = 3
-SYSTEM = "clearance"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from clearance.engine.embedded import EmbeddedEngine
 from clearance.engine.slots import folder_of
 from clearance.execution import Execution
 from clearance.gate import Gate
+from clearance.keyring import check_id
 from clearance.ledger import Ledger, new_id
 from clearance.membership import set_mode, set_sight
 from clearance.notary import Notary, SigningKey
@@ -24,7 +25,7 @@ from clearance.notices.linking import Linking
 from clearance.notices.messenger import Messenger
 from clearance.notices.targets import Allowed
 from clearance.notices.webhook import Courier
-from clearance.people import Person, Role
+from clearance.people import SYSTEM, Person, Role
 from clearance.program import Programs
 from clearance.store import audit, people, runs
 from clearance.store.database import Database, retrying
@@ -136,6 +137,7 @@ def _local_person(built: Clearance, name: str) -> str:
     with built.database.write() as tx:
         if not people.nobody(tx):
             return name
+        check_id(name)
         now = built.database.now(tx)
         people.add(tx, Person(id=name, name=name, role=Role.ADMIN), now=now)
         audit.write(tx, AuditKind.PERSON_ADDED, name, actor=name, now=now, facts={"role": Role.ADMIN})
@@ -149,6 +151,8 @@ def _process_name() -> str:
 
 def _user_name() -> str:
     try:
-        return getpass.getuser()
+        name = getpass.getuser()
     except (KeyError, OSError):
         return "local"
+    # A service's own account may well be called so; in the trail it is the product that is.
+    return "local" if name.casefold() == SYSTEM else name

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from clearance.asking import SYSTEM
 from clearance.audit import AuditKind
 from clearance.errors import SettingsError, StoreError
 from clearance.ledger import Ledger
 from clearance.outcome import CallState
+from clearance.people import SYSTEM
 from clearance.review import Answer, Review, ReviewStatus, closed
 from clearance.run import Run, RunState
 from clearance.settlement import invalidate

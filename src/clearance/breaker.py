@@ -13,13 +13,12 @@ from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
 from clearance.errors import AgentParkedError, ConflictError, ForbiddenError, NotFoundError
-from clearance.people import Kind, Role, has_role
+from clearance.people import SYSTEM, Kind, Role, has_role
 from clearance.store import audit, calls, parking, people
 from clearance.store.database import Database
 from clearance.store.parking import Parked
 from clearance.toolcall import ToolCall, canonical, parse_arguments
 
-SYSTEM = "clearance"
 WITHIN = timedelta(minutes=1)
 
 
@@ -63,6 +62,16 @@ def watch(
     if parking.park(tx, found):
         audit.write(tx, AuditKind.AGENT_PARKED, requester, actor=SYSTEM, now=now, facts={"reason": reason})
     return found
+
+
+def forget(database: Database) -> None:
+    """Remove what was noted of calls longer ago than it counts: a digest of arguments may be guessed back."""
+    with database.read() as tx:
+        until = database.now(tx) - WITHIN
+        left = parking.some(tx, until=until)
+    if left:
+        with database.write() as tx:
+            parking.forget(tx, until=until)
 
 
 def resume(database: Database, agent: str, *, by: str) -> None:

@@ -182,11 +182,8 @@ def why_not(review: Review, person: Person, *, mode: Mode, party: str, now: date
 
 
 def _refusal(review: Review, person: Person, *, mode: Mode, party: str) -> str | None:
-    operators_only = review.kind is ReviewKind.OUTCOME and not any(
-        call.verdict.rules for call in review.calls
-    )
     own = own_request(call.verdict for call in review.waiting)
-    return refusal(person, requester=party, mode=mode, operators_only=operators_only, own=own)
+    return refusal(person, requester=party, mode=mode, operators_only=review.operators_only, own=own)
 
 
 def _entitled(

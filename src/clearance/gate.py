@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from clearance import claiming
 from clearance.asking import Question, ask
 from clearance.audit import AuditKind, salted_hash
-from clearance.breaker import NO_LIMITS, Limits, watch
+from clearance.breaker import NO_LIMITS, Limits, forget, watch
 from clearance.deadline import is_over
 from clearance.decision import check_open, named_calls, read_decisions, settle
 from clearance.errors import (
@@ -34,7 +34,7 @@ from clearance.once import Once
 from clearance.once import claim as claim_once
 from clearance.once import keep as keep_once
 from clearance.once import look as look_once
-from clearance.people import Kind, Person, Role, has_role, may_see
+from clearance.people import SYSTEM, Kind, Person, Role, has_role, may_see
 from clearance.policy import Risk, judge
 from clearance.program import Programs
 from clearance.redaction import secrets_in, unmasked
@@ -50,7 +50,6 @@ from clearance.store.origins import origin
 from clearance.toolcall import ToolCall
 from clearance.tracing import about_run, in_run
 
-SYSTEM = "clearance"
 SWEEP_LIMIT = 100
 
 
@@ -200,10 +199,13 @@ class Gate:
     def sweep(self) -> int:
         """Do what is due: remind and escalate, end standing rules, expire the reviews whose deadline is over.
 
+        What the breaker noted is removed when it counts no more.
+
         Returns how many reviews expired. Harmless from several workers.
         """
         remind(self.database, limit=SWEEP_LIMIT)
         expire(self.database)
+        forget(self.database)
         with self.database.read() as tx:
             due = reviews.due(tx, now=self.database.now(tx), limit=SWEEP_LIMIT)
             found = [reviews.review(tx, review_id) for review_id, _ in due]

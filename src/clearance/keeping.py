@@ -9,12 +9,12 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from clearance import outcome as words
-from clearance.asking import SYSTEM
 from clearance.audit import AuditKind
 from clearance.ending import end_with_call
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Taken, outcome_of
 from clearance.outcome import CallState, Outcome
+from clearance.people import SYSTEM
 from clearance.redaction import masked
 from clearance.results import Result, bound
 from clearance.review import ReviewKind, ReviewStatus, closed

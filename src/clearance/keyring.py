@@ -5,7 +5,7 @@ import secrets
 from clearance.audit import AuditKind
 from clearance.credential import Credential
 from clearance.errors import ConflictError, ForbiddenError, InvalidInputError
-from clearance.people import Kind, Person, Role, has_role
+from clearance.people import SYSTEM, Kind, Person, Role, has_role
 from clearance.store import audit, keys, people
 from clearance.store.database import Database
 from clearance.store.keys import Key
@@ -46,7 +46,7 @@ def add_agent(database: Database, name: str, *, behind: str, by: str) -> Person:
     Raises `ForbiddenError` unless `by` is an admin, or the person behind it; `ConflictError` when somebody
     else has that name.
     """
-    check_name(name)
+    check_id(name)
     with database.write() as tx:
         now = database.now(tx)
         maker = people.person(tx, by)
@@ -83,3 +83,10 @@ def check_name(name: str) -> None:
         raise InvalidInputError(
             f"A name has 1 to {MAX_NAME} printable characters, no '/', and no space at its ends."
         )
+
+
+def check_id(id: str) -> None:
+    """Raise `InvalidInputError` for what cannot be the id of a person or an agent."""
+    check_name(id)
+    if id.casefold() == SYSTEM:
+        raise InvalidInputError(f"In the trail {id} is the product itself. Choose another id.")

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from clearance.audit import AuditKind
 from clearance.credential import digest_of
 from clearance.errors import ConflictError, ForbiddenError, InvalidInputError, SettingsError
-from clearance.keyring import check_name
+from clearance.keyring import check_id, check_name
 from clearance.people import Kind, Mode, Person, Role, Sight, has_role
 from clearance.signing_in import end_sessions
 from clearance.store import audit, identities, invitations, passwords, people
@@ -47,7 +47,7 @@ def add_person(
 
     Raises `ForbiddenError` unless `by` is an admin, `ConflictError` for an id that is taken.
     """
-    check_name(id)
+    check_id(id)
     new = Person(id, checked_name(name or id), role=role, groups=checked_groups(groups))
     with database.write() as tx:
         _admin(tx, by)

@@ -57,6 +57,8 @@ class Patience:
 PER_PERSON = Patience(5, timedelta(minutes=1))
 """Short, for anybody can make somebody else wait; twelve characters are not guessed at one a minute."""
 PER_ADDRESS = Patience(20, timedelta(minutes=15))
+SYSTEM = "clearance"
+"""The product itself, where the trail says who did something. Nobody else has this id."""
 AGENTS_PROPOSE = "Agents propose; only people decide."
 FRESH = timedelta(minutes=5)
 """How long a full sign-in counts as fresh: what is decided at high or critical risk needs one."""

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.people import Person, refusal
+from clearance.people import SYSTEM, Person, refusal
 from clearance.policy import Verdict
 from clearance.review import Answer, Decision, ReviewedCall, ReviewKind, counted
 from clearance.run import Run
@@ -15,8 +15,6 @@ from clearance.schema import with_defaults
 from clearance.standing import StandingRule, is_carried, may_stand, speaks_for, spoken
 from clearance.store import audit, people, standing
 from clearance.toolcall import Tool, parse_arguments
-
-SYSTEM = "clearance"
 
 
 def recalled(

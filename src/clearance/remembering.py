@@ -12,9 +12,9 @@ from sqlalchemy import Connection
 from clearance.audit import AuditKind
 from clearance.errors import ConflictError, ForbiddenError, InvalidInputError
 from clearance.expression import Cel
-from clearance.people import Kind, Person, Role, counts_for, has_role, refusal
+from clearance.people import SYSTEM, Kind, Person, Role, counts_for, has_role, refusal
 from clearance.policy import Verdict
-from clearance.recalling import SYSTEM, entitled
+from clearance.recalling import entitled
 from clearance.review import Review, ReviewedCall
 from clearance.schema import with_defaults
 from clearance.standing import (

@@ -8,12 +8,12 @@ from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
 from clearance.deadline import Time, TimeKind, times
+from clearance.people import SYSTEM
 from clearance.review import ReviewStatus
 from clearance.store import audit, reviews, runs
 from clearance.store import times as rows
 from clearance.store.database import Database
 
-SYSTEM = "clearance"
 _KINDS = {TimeKind.REMIND: AuditKind.REVIEW_REMINDED, TimeKind.ESCALATE: AuditKind.REVIEW_ESCALATED}
 
 

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
+from clearance.breaker import forget
 from clearance.errors import ConflictError, ForbiddenError, NotFoundError
 from clearance.killpoints import at
-from clearance.people import Role, has_role
+from clearance.people import SYSTEM, Role, has_role
 from clearance.store import audit, people, retention, runs
 from clearance.store.database import Database
 
 if TYPE_CHECKING:
     from clearance.adapters.checkpoints import FencedSaver
 
-SYSTEM = "clearance"
 AT_ONCE = 50
 """How many threads one turn of a worker empties at most."""
 CHECKPOINTS = "checkpoints.db"
@@ -73,6 +73,7 @@ class Retention:
         if dry:
             return Applied(tuple(self._looked_at(each) for each in chosen), dry=True, more=more)
         self._go_on()
+        forget(self.database)
         done = []
         for each in chosen:
             removed = self._close(each, by=by, older_than=older_than)

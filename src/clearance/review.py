@@ -139,6 +139,12 @@ class Review:
         """The highest risk among the calls."""
         return max((call.verdict.risk for call in self.calls), key=tuple(Risk).index)
 
+    @property
+    def operators_only(self) -> bool:
+        """Whether only operators decide: what became of calls that no rule says anything about."""
+        ruled = any(call.verdict.rules for call in self.calls)
+        return self.kind is ReviewKind.OUTCOME and not ruled
+
     def call(self, key: str) -> ReviewedCall | None:
         """The call with this key, if the review has it."""
         return next((call for call in self.calls if call.key == key), None)

@@ -9,13 +9,13 @@ from clearance import outcome as words
 from clearance.audit import AuditKind, salted_hash
 from clearance.ending import end_with_call
 from clearance.outcome import CallState
+from clearance.people import SYSTEM
 from clearance.redaction import masked
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus, response
 from clearance.run import RunState
 from clearance.store import audit, callbacks, calls, reviews, runs
 from clearance.store.calls import Clearance, LedgerRow
 
-SYSTEM = "clearance"
 Wake = Callable[[Connection, str], None]
 """Asks for one more segment of a thread, in this transaction."""
 

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from clearance.audit import AuditKind
 from clearance.errors import ConflictError, ForbiddenError
 from clearance.identity import IdentityProvider, Told
-from clearance.people import Person, Role, SessionLimits
-from clearance.signing_in import SYSTEM, Client, SignedIn, end_sessions, start_session
+from clearance.people import SYSTEM, Person, Role, SessionLimits
+from clearance.signing_in import Client, SignedIn, end_sessions, start_session
 from clearance.store import audit, identities, people
 from clearance.store.database import Database
 
@@ -79,7 +79,7 @@ def _refusal(provider: IdentityProvider, known: Person | None, told: Told) -> st
 def _made(tx: Connection, provider: IdentityProvider, told: Told, now: datetime) -> Person:
     """Make somebody a person of this workspace. Nobody who is known before becomes theirs by a name."""
     role = told.role or Role.VIEWER
-    for number in count(1):
+    for number in count(2 if told.id.casefold() == SYSTEM else 1):
         id = told.id if number == 1 else f"{told.id}-{number}"
         person = Person(id, told.name, role=role, groups=told.groups)
         if people.add(tx, person, now=now):

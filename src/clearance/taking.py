@@ -13,14 +13,14 @@ from sqlalchemy import Connection
 
 from clearance import outcome as words
 from clearance import uncertainty
-from clearance.asking import SYSTEM, refuse, standing_call
+from clearance.asking import refuse, standing_call
 from clearance.audit import AuditKind
 from clearance.breaker import check_going
 from clearance.fingerprint import fingerprint
 from clearance.killpoints import at
 from clearance.ledger import Ledger, Refused, Taken, Underway, due, outcome_of
 from clearance.outcome import FINAL, CallState, Outcome
-from clearance.people import Person, refusal
+from clearance.people import SYSTEM, Person, refusal
 from clearance.policy import Effect, Verdict, judge
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, tally
 from clearance.run import Run, RunState
@@ -71,6 +71,7 @@ def take_again(ledger: Ledger, key: str, *, tools: Mapping[str, Tool]) -> Taken 
     """Start the second attempt at an uncertain call, for which a person gave a new clearance.
 
     None: there is none, or it does not stand any more; then people are asked again what became of the call.
+    Raises `AgentParkedError`.
     """
     with ledger.database.write() as tx:
         row = calls.row(tx, key)
@@ -83,6 +84,7 @@ def take_again(ledger: Ledger, key: str, *, tools: Mapping[str, Tool]) -> Taken 
         call = asked[-1].call(key) if asked else None
         if call is None or call.state is not Answer.APPROVED or row.state is not CallState.UNCERTAIN:
             return None
+        check_going(tx, run.requester)
         now = ledger.database.now(tx)
         starts = _Start(ledger, tx, run, now=now, fence=thread.fence)
         found = starts.again(call, row=row, tool=tool, review=asked[-1])
@@ -210,7 +212,14 @@ class _Start:
         entitled: dict[str, Person] = {
             name: person
             for name, person in known.items()
-            if refusal(person, requester=party, mode=mode, own=verdict.self_approval) is None
+            if refusal(
+                person,
+                requester=party,
+                mode=mode,
+                operators_only=review.operators_only,
+                own=verdict.self_approval,
+            )
+            is None
         }
         return tally(replace(call, verdict=verdict), entitled) is Answer.APPROVED
 
@@ -226,9 +235,9 @@ class _Start:
         plain = ToolCall(key=call.key, tool=call.tool, arguments=call.arguments)
         verdict = self._judge(call.tool, call.arguments, tool=tool)
         exact = fingerprint(plain, run=self.run.id, schema=tool.schema, salt=call.salt)
-        stands = verdict.effect is Effect.ALLOW or (
-            verdict.effect is Effect.HOLD and self._still_approved(call, verdict, review)
-        )
+        # It is not the policy but somebody's word that lets a call run twice: that word has to count still.
+        counting = call.verdict if verdict.effect is Effect.ALLOW else verdict
+        stands = verdict.effect is not Effect.DENY and self._still_approved(call, counting, review)
         attempt = row.attempt + 1
         used = (
             calls.use(self.tx, call.key, attempt=attempt, fingerprint=exact, now=self.now) if stands else None

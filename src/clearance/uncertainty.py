@@ -9,10 +9,11 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
-from clearance.asking import SYSTEM, asked_facts
+from clearance.asking import asked_facts
 from clearance.audit import AuditKind
 from clearance.fingerprint import fingerprint
 from clearance.outcome import CallState
+from clearance.people import SYSTEM
 from clearance.policy import DecisionType, Effect, Risk, Threshold, Verdict
 from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewStatus
 from clearance.run import Run

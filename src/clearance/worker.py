@@ -20,8 +20,9 @@ from clearance.ledger import Ledger
 from clearance.notary import Notary
 from clearance.notices.messenger import Messenger
 from clearance.notices.webhook import Courier
+from clearance.people import SYSTEM
 from clearance.program import Finished
-from clearance.retention import AT_ONCE, SYSTEM, Retention
+from clearance.retention import AT_ONCE, Retention
 from clearance.store.database import retrying
 from clearance.store.runs import Claim
 from clearance.tracing import in_run

@@ -5,8 +5,9 @@ from functools import partial
 import pytest
 from sqlalchemy import select
 
+import clearance
 from clearance.credential import digest_of
-from clearance.errors import ConflictError
+from clearance.errors import ConflictError, InvalidInputError
 from clearance.keyring import add_agent, add_key, new_credential
 from clearance.membership import add_person, disable, enable, invite, set_groups, set_mode, set_role
 from clearance.people import Kind, Mode, Person, Role
@@ -29,6 +30,18 @@ def _facts(workspace: Clearance, kind: str) -> list[tuple[str, str, dict[str, ob
     query = select(entries).where(entries.c.kind == kind).order_by(entries.c.time, entries.c.id)
     with workspace.database.read() as tx:
         return [(row.subject, row.actor, row.facts) for row in tx.execute(query)]
+
+
+@pytest.mark.parametrize("id", ["clearance", "Clearance"])
+def test_nobody_is_called_as_the_product_is_in_the_trail(workspace: Clearance, id: str) -> None:
+    with pytest.raises(InvalidInputError, match="is the product itself"):
+        _add(workspace, id)
+    with pytest.raises(InvalidInputError, match="is the product itself"):
+        add_agent(workspace.database, id, behind=OWNER, by=OWNER)
+    with pytest.raises(InvalidInputError, match="is the product itself"):
+        clearance.open(
+            f"sqlite:///{workspace.home / 'another.db'}", home=workspace.home / "another", person=id
+        )
 
 
 def test_every_change_is_in_the_trail_with_who_made_it(workspace: Clearance) -> None:

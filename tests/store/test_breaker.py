@@ -3,18 +3,22 @@
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from clearance import breaker
 from clearance.assembly import new_id
 from clearance.breaker import Limits
 from clearance.errors import AgentParkedError, ConflictError, ForbiddenError, NotFoundError
 from clearance.gate import Gate
+from clearance.people import SYSTEM
 from clearance.store import parking
 from clearance.store.database import Database
+from clearance.store.tables import proposals
 from tests.rules.small_reviews import approve
 from tests.store.bench import LONG, PAYMENT, Bench, Turn, named
 
@@ -51,6 +55,12 @@ def turn(bench: Bench, n: int, *, by: str = BOT, same: bool = False) -> Turn:
     """Have an agent propose its n-th payment, of another amount each unless they are to be the same."""
     amount = 1 if same else n
     return bench.propose(("pay", {**PAYMENT, "amount_cents": amount}), run_id=f"r{n}", by=by)
+
+
+def noted(gate: Gate) -> int:
+    """Return how many calls the breaker remembers."""
+    with gate.database.read() as tx:
+        return len(tx.execute(select(proposals)).all())
 
 
 def is_parked(bench: Bench, agent: str = BOT) -> bool:
@@ -121,6 +131,38 @@ def test_nothing_of_a_parked_agent_starts_until_it_may_go_on(bench: Bench) -> No
     breaker.resume(bench.c.database, BOT, by="olga")
     assert named(bench.execute(cleared) + bench.execute(allowed)) == ["executed", "executed"]
     assert bench.trail(BOT, of="agent:") == ["agent:parked", "agent:resumed"]
+
+
+def test_a_parked_agent_gets_no_second_attempt(bench: Bench) -> None:
+    go_on = threading.Event()
+    bench.say("pay", timeout=0.2)
+    bench.register()
+    bench.does["pay"] = lambda *_: go_on.wait(LONG)
+    cleared = turn(bench, 1)
+    bench.decide(bench.ask(cleared), approve())
+    bench.outcome(cleared)
+    bench.decide(bench.review("r1/1/0/outcome/1"), approve(), by="olga")
+    with bench.c.database.write() as tx:
+        parking.park(tx, parking.Parked(BOT, "too much", NOON))
+    with pytest.raises(AgentParkedError):
+        bench.c.execution.execute_again("r1/1/0", tools=bench.tools)
+    assert len(bench.effects) == 1
+    go_on.set()
+
+
+@pytest.mark.parametrize("remove", ["sweep", "retention"])
+def test_nothing_of_what_was_proposed_is_noted_longer_than_it_counts(bench: Bench, remove: str) -> None:
+    with watched(bench, Limits(calls=2)) as (gate, clock):
+        gate.ask(turn(bench, 1).question)
+        forget = {
+            "sweep": gate.sweep,
+            "retention": lambda: replace(bench.c.retention, database=gate.database).apply(by=SYSTEM),
+        }[remove]
+        forget()
+        assert noted(gate) == 1
+        clock.now += timedelta(minutes=1)
+        forget()
+        assert noted(gate) == 0
 
 
 def test_who_may_go_on_starts_counting_anew(bench: Bench) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from clearance.errors import CallUncertainError, ConflictError, ForbiddenError, InvalidReviewDecisionError
 from clearance.outcome import CallState, Outcome
+from clearance.people import Role
 from clearance.policy import Effect, Policy, Rule, Threshold
 from clearance.results import MODEL_LIMIT, Result
 from clearance.review import Review, ReviewKind, ReviewStatus
@@ -331,6 +332,26 @@ def test_what_became_of_a_call_that_nobody_was_asked_about_is_told_by_operators(
     found = again(bench)
     assert found is not None
     assert found.state is CallState.EXECUTED
+    go_on.set()
+    until_idle(bench)
+
+
+@pytest.mark.parametrize("default", [Effect.ALLOW, Effect.HOLD])
+@pytest.mark.parametrize("change", [{"disabled": True}, {"role": Role.REVIEWER}, {"role": Role.VIEWER}])
+def test_the_word_for_a_second_attempt_counts_only_while_its_person_may_give_it(
+    bench: Bench, default: Effect, change: dict[str, Any]
+) -> None:
+    go_on = threading.Event()
+    bench.say("pay", timeout=SHORT)
+    bench.register(Policy(default=Effect.ALLOW))
+    bench.does["pay"] = lambda *_: go_on.wait(LONG)
+    bench.outcome(bench.propose(("pay", PAYMENT)))
+    settled(bench, approve(), by="olga")
+    bench.register(Policy(default=default))
+    bench.change_person("olga", **change)
+    assert again(bench) is None
+    assert len(bench.effects) == 1
+    assert bench.review(f"{OUTCOME}/2").status is ReviewStatus.PENDING
     go_on.set()
     until_idle(bench)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from clearance.keyring import new_credential, revoke_key
+from clearance.keyring import add_agent, new_credential, revoke_key
+from clearance.membership import disable, enable
 from clearance.people import Mode
 from clearance.store import people
 from clearance.web.records import Me
@@ -221,6 +222,20 @@ def test_me_says_whose_key_was_shown_and_what_holds_here(served: Served) -> None
     answer = served.http.get("/api/v1/me", headers=served.key("bot"))
     found = Me.model_validate_json(answer.text)
     assert (found.id, found.kind, found.behind, found.mode) == ("bot", "agent", OWNER, Mode.SINGLE_USER)
+
+
+def test_nothing_acts_for_somebody_who_is_disabled(served: Served) -> None:
+    served.add("eva")
+    for agent, behind in (("bot", "eva"), ("helper", "bot")):
+        add_agent(served.workspace.database, agent, behind=behind, by=OWNER)
+    keys = [served.key(name) for name in ("bot", "helper")]
+    assert [served.http.get("/api/v1/me", headers=key).status_code for key in keys] == [200, 200]
+    disable(served.workspace.database, "eva", by=OWNER)
+    for key in keys:
+        answer = served.http.get("/api/v1/me", headers=key)
+        assert (answer.status_code, answer.json()["detail"]) == (403, "eva is disabled here.")
+    enable(served.workspace.database, "eva", by=OWNER)
+    assert [served.http.get("/api/v1/me", headers=key).status_code for key in keys] == [200, 200]
 
 
 def test_a_key_that_is_revoked_opens_nothing_from_the_next_request_on(served: Served) -> None:

@@ -24,6 +24,7 @@ from clearance.notices.sending import PATIENCE, Outgoing, send_all
 from clearance.notices.targets import Allowed
 from clearance.notices.webhook import PAUSES
 from clearance.notices.wording import Message, about_agent, about_review, about_run
+from clearance.people import SYSTEM
 from clearance.review import ReviewStatus
 from clearance.store import audit, channels, deliveries, people, reviews
 from clearance.store.database import Database
@@ -38,7 +39,6 @@ _MOST_READS = 20
 _LOOK_AT = 200
 _AT_A_TIME = 16
 LEASE = timedelta(seconds=2 * PATIENCE + 30)
-SYSTEM = "clearance"
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,16 @@ def release(tx: Connection, agent: str) -> bool:
     return tx.execute(gone).first() is not None
 
 
+def forget(tx: Connection, *, until: datetime) -> None:
+    """Remove what any agent proposed until then."""
+    tx.execute(delete(proposals).where(proposals.c.at <= until))
+
+
+def some(tx: Connection, *, until: datetime) -> bool:
+    """Whether anything is left that was proposed until then."""
+    return tx.execute(select(proposals.c.call).where(proposals.c.at <= until).limit(1)).first() is not None
+
+
 def note(
     tx: Connection, agent: str, digests: Mapping[str, str], *, now: datetime, since: datetime
 ) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """Rows of people, and the mode that says who may decide their own requests."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -97,14 +97,22 @@ def party(tx: Connection, requester: str, *, known: Mapping[str, Person] | None 
 
     `known` are people whom this transaction has read before.
     """
-    passed: set[str] = set()
-    while requester not in passed:
-        passed.add(requester)
-        found = (known or {}).get(requester) or by_id(tx, [requester]).get(requester)
-        if found is None or found.behind is None:
-            break
-        requester = found.behind
+    for each in acting(tx, requester, known=known):
+        requester = each.behind or each.id
     return requester
+
+
+def acting(tx: Connection, requester: str, *, known: Mapping[str, Person] | None = None) -> Iterator[Person]:
+    """Give a requester, whom it acts for, whom that one acts for, and so on. `known`: see `party`."""
+    passed: set[str | None] = {None}
+    following: str | None = requester
+    while following not in passed:
+        passed.add(following)
+        found = (known or {}).get(str(following)) or by_id(tx, [str(following)]).get(str(following))
+        if found is None:
+            return
+        yield found
+        following = found.behind
 
 
 def change(tx: Connection, after: Person) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Select, insert, select, update
 from clearance.audit import AuditKind
 from clearance.errors import NotFoundError
 from clearance.expression import Cel
+from clearance.people import SYSTEM
 from clearance.policy import Risk
 from clearance.standing import Approval, StandingRule, StandingState
 from clearance.store import audit
@@ -112,7 +113,7 @@ def forget(tx: Connection, reviews: Select[tuple[str]], *, now: datetime) -> Non
     expired = StandingState.EXPIRED.value
     ended = update(rules).where(mine, _IS_OPEN).values(state=expired).returning(rules.c.id)
     for rule_id in tx.execute(ended).scalars().all():
-        audit.write(tx, AuditKind.STANDING_RULE_EXPIRED, rule_id, actor="clearance", now=now)
+        audit.write(tx, AuditKind.STANDING_RULE_EXPIRED, rule_id, actor=SYSTEM, now=now)
     tx.execute(update(rules).where(mine).values(equal={}, free=[], when=None))
 
 

@@ -51,7 +51,7 @@ Notes = Annotated[dict[str, float], Depends(notes)]
 
 def caller(noted: Notes, here: Workspace, shown: Shown) -> Person:
     """Return whose key was shown; `UnauthorizedError` for a wrong or revoked one, `ForbiddenError` when
-    that person is disabled."""
+    that person, or whom an agent acts for, is disabled."""
     with here.database.read() as tx:
         person = holder(tx, shown)
     if time.monotonic() >= noted.get(shown.id, 0.0):
@@ -69,8 +69,10 @@ def holder(tx: Connection, shown: Credential) -> Person:
             "This key is not known here, or was revoked. Make another with `clearance keys add`."
         )
     _, person = found
-    if person.disabled:
-        raise ForbiddenError(f"{person.name} is disabled here.")
+    for each in people.acting(tx, person.id, known={person.id: person}):
+        # Nothing acts on behalf of somebody who may not act.
+        if each.disabled:
+            raise ForbiddenError(f"{each.name} is disabled here.")
     return people.with_sight(tx, person)
 
 

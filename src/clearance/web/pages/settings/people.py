@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from clearance import breaker, membership
 from clearance.errors import ConflictError, InvalidInputError
-from clearance.keyring import check_name
+from clearance.keyring import check_id
 from clearance.membership import Link, checked_groups, checked_name
 from clearance.people import Kind, Person, Role, has_role
 from clearance.store import identities, keys, parking, passwords, people, sessions
@@ -63,7 +63,7 @@ def add(request: Request, here: Workspace, viewer: Signed, form: Form) -> Respon
     sent = {name: words(form.get(name, "")).strip() for name in ("id", "name", "role", "groups")}
     errors = wrong(
         {
-            "id": lambda: check_name(sent["id"]),
+            "id": lambda: check_id(sent["id"]),
             "name": lambda: checked_name(sent["name"] or sent["id"] or "-"),
             "role": lambda: _role(sent["role"]),
             "groups": lambda: checked_groups(_groups(sent["groups"])),
