@@ -39,6 +39,8 @@ BAD = (
     "slack://",
     f"{SLACK}\nmailto://x",
     f"{SLACK}?template=/etc/passwd",
+    f"{SLACK}?footer=no;template=/etc/passwd",
+    f"{SLACK}?footer=no&amp;Templat%65=/etc/passwd",
     f"{SLACK}?TEMPLATE=file:///etc/passwd",
     "mailto://a:b@example.org?pgpkey=/etc/passwd",
     "json://example.org/?attach=/etc/passwd",
@@ -66,6 +68,14 @@ def test_an_address_that_cannot_be_used_is_refused_and_not_repeated(address: str
     with pytest.raises(InvalidInputError) as refused:
         check_address(address)
     assert len(address) < 10 or address not in str(refused.value)
+
+
+def test_what_lies_in_the_folder_is_no_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("apprise", "clearance", "json"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    check_address(SLACK)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_addresses_of_mail_and_slack_are_taken(office: Office) -> None:

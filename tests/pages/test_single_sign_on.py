@@ -230,7 +230,7 @@ def test_a_name_there_never_makes_somebody_a_person_who_is_here(both: Both) -> N
 def test_nobody_there_becomes_what_the_product_itself_is_called_in_the_trail(both: Both) -> None:
     both.provider.user = User("u-9", {"preferred_username": "Clearance"})
     assert both.sign_in(both.site.browser()).status_code == 303
-    assert both.known().keys() == {OWNER, "Clearance-2"}
+    assert both.known().keys() == {OWNER, "clearance-2"}
 
 
 def test_a_subject_stays_who_it_is_whatever_it_is_called_there(both: Both) -> None:

@@ -2,12 +2,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import unquote
 
 from clearance.errors import InvalidInputError
 from clearance.notices.targets import MAX_URL, Allowed
@@ -51,8 +52,9 @@ def check_address(address: str) -> None:
         )
     if len(address) > MAX_URL or not address.isprintable():
         raise InvalidInputError(f"The address is one line of at most {MAX_URL} printable characters.")
-    # As Apprise has it: a `#` begins the name of a chat's channel, and no fragment.
-    given = [name.lower() for name, _ in parse_qsl(address.partition("?")[2], keep_blank_values=True)]
+    # As Apprise has it: a `#` begins the name of a chat's channel, and no fragment; `;` parts like `&`.
+    pairs = re.split("[&;]", address.partition("?")[2])
+    given = [unquote(pair.partition("=")[0]).lower() for pair in pairs]
     if any(part in name for name in given for part in _FILES):
         raise InvalidInputError("The address must not name files: no template, keyfile, pgp, pem or attach.")
     order = {"send": False, "hosts": [], "networks": [], "messages": [{"id": "", "address": address}]}
@@ -82,7 +84,8 @@ def send_all(messages: Sequence[Outgoing], *, allowed: Allowed) -> Mapping[str, 
 def _answers(order: Mapping[str, Any]) -> Mapping[str, str | None]:
     """Have the sender do something, and return its answers by the ids of the messages."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "clearance.notices.sender"],
+        # Without -P a file of the folder that this is started in could stand in the place of a library.
+        [sys.executable, "-P", "-W", "ignore", "-m", "clearance.notices.sender"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,  # services log what they send, and to whom

@@ -18,7 +18,9 @@ Resolve = Callable[[str, int], Sequence[str]]
 _PORTS = {"http": 80, "https": 443}
 MAX_URL = 2000
 # Addresses that carry an IPv4 address inside, and lead to it where somebody translates.
-_TRANSLATED = tuple(IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96"))
+_TRANSLATED = tuple(
+    IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "::ffff:0:0:0/96")
+)
 
 
 @dataclass(frozen=True)

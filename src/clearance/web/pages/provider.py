@@ -93,7 +93,7 @@ class Provider:
     def _http(self) -> "Client":
         import httpx
 
-        # Proxies and redirects of nobody's: it is asked at the addresses that it published.
+        # No redirect is followed: it is asked at the addresses that it published.
         return httpx.Client(timeout=_SECONDS, follow_redirects=False)
 
     def address(self, journey: Journey, *, back: str) -> str:
