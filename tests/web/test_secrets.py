@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, StructuredTool
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -109,10 +110,12 @@ def bank(served: Served, elsewhere: Heard, caplog: pytest.LogCaptureFixture) -> 
     """A chat whose call waits for people."""
     caplog.set_level(logging.DEBUG)
     bank = Bank(served, heard=elsewhere)
-    model = ScriptedModel([calls(("open_account", ARGUMENTS), text=f"I take {PASSWORD}."), "Opened."])
+    model = ScriptedModel(
+        [calls(("open_account", ARGUMENTS), text=f"I take {PASSWORD}."), f"Opened: {PASSWORD}."]
+    )
     agent = create_reviewed_agent(model, bank.tools(), policy=POLICY, using=served.workspace)
     ReviewedChat(agent)
-    body = {"text": "Open an account."}
+    body = {"text": f"Open an account with {PASSWORD}."}
     turn = served.http.post("/api/v1/threads/t1/messages", json=body, headers=served.key())
     assert turn.json()["state"] == "waiting", turn.text
     assert MARK not in turn.text
@@ -132,6 +135,12 @@ SINKS: dict[str, Sink] = {
     "the stream of a run": lambda bank: bank.get(f"runs/{bank.run_id}/stream"),
     "the trail": lambda bank: bank.get("audit"),
     "the export": lambda bank: bank.get("audit/export"),
+    "threads as a front end lists them": lambda bank: (
+        bank.served.http.post("/langgraph/threads/search", json={}, headers=bank.served.key()).content
+    ),
+    "the state for a front end": lambda bank: (
+        bank.served.http.get("/langgraph/threads/t1/state", headers=bank.served.key()).content
+    ),
     "metrics": lambda bank: bank.served.http.get("/metrics", headers=bank.served.key()).content,
     "clearance inbox": lambda bank: bank.cli("inbox"),
     "clearance inbox --json": lambda bank: bank.cli("inbox", "--json"),
@@ -166,6 +175,60 @@ def test_no_sink_shows_a_secret_and_the_tool_gets_it(
     assert MARK not in caplog.text
     assert not any(MARK in span.to_json() for span in spans.get_finished_spans())
     assert any(b"(secret, 21 characters)" in text for _, name, text in told if name == "clearance show")
+
+
+class _Vault(BaseModel):
+    name: str
+    word: str = Field(json_schema_extra={"x-secret": True})
+    code: int = Field(json_schema_extra={"x-secret": True})
+
+
+VAULT = {"name": "ann", "word": f'{MARK}"with a quote', "code": 90417735}
+IN_BLOCKS: list[str | dict[str, Any]] = [
+    {"type": "text", "text": "I do."},
+    {"type": "tool_use", "id": "call_0", "name": "open_vault", "input": VAULT},
+]
+
+
+@pytest.mark.parametrize("content", ["I do.", IN_BLOCKS], ids=["text", "blocks"])
+@pytest.mark.parametrize("edit", [{"name": "bob"}, {"word": f"{MARK} of an edit"}, {"code": 81730629}])
+def test_what_is_said_of_an_edit_shows_no_secret_of_any_kind(
+    served: Served, content: Any, edit: dict[str, Any]
+) -> None:
+    given: list[dict[str, Any]] = []
+
+    def open_vault(**found: Any) -> str:
+        """Open a vault."""
+        given.append(found)
+        return "opened"
+
+    said = AIMessage(content, tool_calls=[{"name": "open_vault", "args": VAULT, "id": "call_0"}])
+    tool = StructuredTool.from_function(open_vault, args_schema=_Vault)
+    policy = Policy(rules=(Rule("open_vault"),))
+    agent = create_reviewed_agent(
+        ScriptedModel([said, "Opened."]), [tool], policy=policy, using=served.workspace
+    )
+    ReviewedChat(agent)
+    turn = served.http.post("/api/v1/threads/t1/messages", json={"text": "Open."}, headers=served.key())
+    bank = Bank(served, review_id=turn.json()["pending_review"]["review_id"], run_id=turn.json()["run_id"])
+    shown = json.loads(bank.get(f"reviews/{bank.review_id}"))["calls"][0]["args"]
+    assert bank.decide({**shown, **edit}).status_code == 200
+    bank.get(f"runs/{bank.run_id}/stream")
+    assert given == [{**VAULT, **edit}]
+    secrets = [MARK, str(VAULT["code"]), str(edit.get("code", MARK))]
+    told = [(name, sink(bank).decode()) for name, sink in SINKS.items()]
+    assert [(name, each) for name, text in told for each in secrets if each in text] == []
+    [answer] = [
+        each for each in json.loads(bank.get("threads/t1/messages"))["messages"] if each["tool_call_id"]
+    ]
+    assert "A reviewer changed this call. What ran: open_vault" in answer["text"]
+
+
+def test_a_secret_that_was_edited_away_is_hidden_where_it_was_repeated(bank: Bank) -> None:
+    shown = json.loads(bank.get(f"reviews/{bank.review_id}"))["calls"][0]["args"]
+    assert bank.decide({**shown, "password": f"{MARK}-of-an-edit"}).status_code == 200
+    bank.get(f"runs/{bank.run_id}/stream")
+    assert [name for name, sink in SINKS.items() if MARK.encode() in sink(bank)] == []
 
 
 def test_who_decides_sees_that_there_is_a_secret_and_how_long_it_is(bank: Bank) -> None:

@@ -3,12 +3,13 @@
 Every call is answered once, next to its message; what the history shows is what really ran.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
 from clearance.adapters.intake import Faulty, storable
 from clearance.outcome import Outcome
+from clearance.redaction import masked
 from clearance.toolcall import ToolCall, canonical, parse_arguments
 
 INPUT = "/in"
@@ -51,13 +52,18 @@ def unanswered_tool_calls(messages: Sequence[BaseMessage]) -> list[str]:
     return []
 
 
-def answer(call: ToolCall | Faulty, outcome: Outcome | None, *, to: AIMessage) -> ToolMessage:
-    """Return the message that answers a call of the message `to`: its result, or why there is none."""
+def answer(
+    call: ToolCall | Faulty, outcome: Outcome | None, *, to: AIMessage, secret: Collection[str] = ()
+) -> ToolMessage:
+    """Return the message that answers a call of the message `to`: its result, or why there is none.
+
+    `secret` are the JSON pointers of what is masked where the message says what ran.
+    """
     if isinstance(call, Faulty):
         return _tool_message(call.tool_call_id, call.tool, call.text, to=to, error=True)
     if outcome is None:
         raise HistoryError(f"call {call.key} has no outcome to answer with")
-    text = edit_notice(call, outcome) + outcome.text
+    text = edit_notice(call, outcome, secret=secret) + outcome.text
     message = _tool_message(call.tool_call_id, outcome.tool, text, to=to, error=outcome.is_error)
     message.additional_kwargs["clearance"] = outcome.state.value
     return message
@@ -74,11 +80,17 @@ def in_call_order(results: Iterable[ToolMessage], *, of: AIMessage) -> list[Tool
     return sorted(results, key=lambda result: places.get(result.tool_call_id, len(places)))
 
 
-def edit_notice(call: ToolCall, outcome: Outcome) -> str:
+def edit_notice(
+    call: ToolCall,
+    outcome: Outcome,
+    *,
+    secret: Collection[str],
+    words: str = "A reviewer changed this call.",
+) -> str:
     """Say that a person changed the call, and what ran; empty where nothing was changed."""
-    if not _changed(call, outcome):
+    if not was_changed(call, outcome):
         return ""
-    return f"[A reviewer changed this call. What ran: {outcome.tool} {outcome.arguments}]\n"
+    return f"[{words} What ran: {outcome.tool} {masked(outcome.arguments, secret)}]\n"
 
 
 def rewritten(
@@ -91,7 +103,7 @@ def rewritten(
     changed = {
         call.tool_call_id: outcomes[call.key]
         for call in calls
-        if call.key in outcomes and _changed(call, outcomes[call.key])
+        if call.key in outcomes and was_changed(call, outcomes[call.key])
     }
     opaque = not isinstance(message.content, str) or any(
         name in message.additional_kwargs for name in _OPAQUE
@@ -173,7 +185,8 @@ def is_note(message: BaseMessage) -> bool:
     return message.name == "clearance"
 
 
-def _changed(call: ToolCall, outcome: Outcome) -> bool:
+def was_changed(call: ToolCall, outcome: Outcome) -> bool:
+    """Whether another tool or other arguments ran, or would have run, than the call proposed."""
     if call.tool != outcome.tool:
         return True
     return canonical(parse_arguments(call.arguments)) != canonical(parse_arguments(outcome.arguments))

@@ -75,13 +75,16 @@ class Answers:
         return told.model_copy(update={"content": f"{self._notice(call, outcome, asked)}{told.content}"})
 
     def _notice(self, call: ToolCall, outcome: Outcome, asked: Asked) -> str:
-        changed = history.edit_notice(as_proposed(call, asked.get(call.key)), outcome)
-        if not changed or outcome.state not in _RAN:
+        if outcome.state not in _RAN:
             return ""
-        if self.edit_notice is None:
+        reviewed = asked.get(call.key)
+        secret = reviewed.verdict.secret if reviewed is not None else ()
+        if not self.edit_notice:
             # Left out as wanted, where the message itself says what ran.
-            return history.edit_notice(call, outcome)
-        return f"[{self.edit_notice} What ran: {outcome.tool} {outcome.arguments}]\n"
+            return history.edit_notice(call, outcome, secret=secret)
+        return history.edit_notice(
+            as_proposed(call, reviewed), outcome, secret=secret, words=self.edit_notice
+        )
 
 
 def _given_up(call: ToolCall | Faulty) -> Faulty:

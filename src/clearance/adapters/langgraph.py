@@ -35,6 +35,7 @@ from clearance.outcome import Outcome
 from clearance.review import Review
 from clearance.run import Run
 from clearance.store import calls as ledger_rows
+from clearance.store import secret_parts
 from clearance.toolcall import Tool, ToolCall
 
 MAX_AGENT_STEPS = 25
@@ -134,7 +135,7 @@ class Reviewed:
         ahead = context.ended if context is not None else {}
         if ahead and all(isinstance(call, ToolCall) and call.key in ahead for call in found):
             at("read-settled")
-            return Command(goto="llm_call", update=_answers(message, found, ahead))
+            return Command(goto="llm_call", update=self._answers(message, found, ahead))
         if context is not None:
             context.store()
         review = self.gate.ask(self._question(run, state, found, fence=fence))
@@ -149,7 +150,7 @@ class Reviewed:
         ended = self.execution.ended([call.key for call in proposed])
         if len(ended) < len(proposed):
             return Command(goto="tool_node")
-        return Command(goto="llm_call", update=_answers(message, found, ended))
+        return Command(goto="llm_call", update=self._answers(message, found, ended))
 
     def tool_node(self, state: AgentState, *, runtime: Runtime[RunContext]) -> Command[Next]:
         """Run what is cleared, and answer every call of the message in one update."""
@@ -161,7 +162,7 @@ class Reviewed:
         if any(isinstance(item, AskAgain) for item in done):
             return Command(goto="human_review")
         outcomes = {item.key: item for item in done if isinstance(item, Outcome)}
-        return Command(goto="llm_call", update=_answers(message, found, outcomes))
+        return Command(goto="llm_call", update=self._answers(message, found, outcomes))
 
     def run_ahead(self, run: Run, asked: Mapping[str, Any], *, fence: int) -> dict[str, Outcome]:
         """Run what was decided about a question, before the graph is started, and return what became of it.
@@ -224,6 +225,37 @@ class Reviewed:
         notes = [history.note(text, note_id=f"{answer_id}/note") for answer_id, text in answers.items()]
         return [note for note in notes if note.id not in told]
 
+    def _answers(
+        self, message: AIMessage, found: Sequence[ToolCall | Faulty], outcomes: Mapping[str, Outcome]
+    ) -> dict[str, Any]:
+        """Return the one update that answers a message: what ran in it, and every result in call order."""
+        proposed = [call for call in found if isinstance(call, ToolCall)]
+        changed = history.rewritten(message, proposed, outcomes)
+        secret = self._secret_parts(proposed, outcomes)
+        answers = [
+            history.answer(call, None, to=message)
+            if isinstance(call, Faulty)
+            else history.answer(call, outcomes.get(call.key), to=message, secret=secret.get(call.key, ()))
+            for call in found
+        ]
+        results = history.in_call_order(answers, of=message)
+        return {"messages": [*([changed] if changed is not None else []), *results], "refused": ""}
+
+    def _secret_parts(
+        self, proposed: Sequence[ToolCall], outcomes: Mapping[str, Outcome]
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the pointers of what is secret in those calls that people changed."""
+        ran = [
+            outcomes[call.key]
+            for call in proposed
+            if call.key in outcomes and history.was_changed(call, outcomes[call.key])
+        ]
+        if not ran:
+            return {}
+        with self.ledger.database.read() as tx:
+            marks = secret_parts.of_program(tx, self.program)
+        return {each.key: marks.of(each.tool, each.arguments) for each in ran}
+
     def _outcome_of(self, run_id: str, number: int, place: int) -> Outcome | None:
         return self.execution.ended([key := f"{run_id}/{number}/{place}"]).get(key)
 
@@ -252,17 +284,3 @@ def _closed_off(message: AIMessage, run: Run) -> list[BaseMessage]:
         *history.in_call_order([history.answer(call, None, to=message) for call in found], of=message),
         AIMessage(CLOSING, id=f"{run.id}/closing"),
     ]
-
-
-def _answers(
-    message: AIMessage, found: Sequence[ToolCall | Faulty], outcomes: Mapping[str, Outcome]
-) -> dict[str, Any]:
-    """Return the one update that answers a message: what ran in it, and every result in call order."""
-    proposed = [call for call in found if isinstance(call, ToolCall)]
-    changed = history.rewritten(message, proposed, outcomes)
-    answers = [
-        history.answer(call, outcomes.get(call.key) if isinstance(call, ToolCall) else None, to=message)
-        for call in found
-    ]
-    results = history.in_call_order(answers, of=message)
-    return {"messages": [*([changed] if changed is not None else []), *results], "refused": ""}

@@ -59,7 +59,7 @@ def message_records(messages: Sequence[BaseMessage], *, marks: Marks) -> list[di
     """
     records: list[dict[str, Any]] = []
     run_id: str | None = None
-    words = _secret_words(messages, marks) if marks.any else frozenset()
+    words = marks.words | _secret_words(messages, marks) if marks.any else frozenset()
     for message in messages:
         run_id = history.run_of(message) or run_id
         records.append({

@@ -108,10 +108,10 @@ def list_runs(
 
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
-        from clearance.store import runs
+        from clearance.store import runs, secret_parts
 
         with c.database.read() as tx:
-            found = runs.list_runs(tx, states=tuple(state or ()), limit=limit)
+            found = secret_parts.veiled(tx, runs.list_runs(tx, states=tuple(state or ()), limit=limit))
     if options.as_json:
         print_json({"runs": [run_record(run) for run in found]})
         return

@@ -130,7 +130,7 @@ def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> 
     from clearance.cli.screen import print_json
     from clearance.cli.waiting import anyone_works
     from clearance.reading import review_record, run_record, whole
-    from clearance.store import runs
+    from clearance.store import runs, secret_parts
 
     works = anyone_works(c)
     failure: ClearanceError | None = None
@@ -147,7 +147,7 @@ def _tell(c: "Clearance", request: Request, after: Review, answers: Answers) -> 
     if request.options.as_json:
         with c.database.read() as tx:
             record = review_record(whole(c.database, tx, after))
-            run = runs.run(tx, after.run_id)
+            [run] = secret_parts.veiled(tx, [runs.run(tx, after.run_id)])
         print_json({"decided": True, "review": record, "worker_running": works, "run": run_record(run)})
     if failure is not None:
         raise failure

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, exists, literal, or
 
 from clearance.run import AGENT, Run, RunState
 from clearance.store import runs as run_rows
+from clearance.store import secret_parts
 from clearance.store.columns import Instant
 from clearance.store.listing import Dated
 from clearance.store.pages import Page, page
@@ -18,7 +19,7 @@ from clearance.store.tables import runs, threads
 
 @dataclass(frozen=True)
 class Conversation:
-    """A thread that has begun."""
+    """A thread that has begun. `first` is what was said in it first, as it is shown: secrets are masked."""
 
     id: str
     program: str
@@ -46,7 +47,7 @@ def list_conversations(
     one = runs.alias()
     of_thread = select(one).where(one.c.thread_id == threads.c.id).correlate(threads).limit(1)
     newest = of_thread.with_only_columns(one.c.id).order_by(one.c.created_at.desc(), one.c.id)
-    first = of_thread.with_only_columns(one.c.input).order_by(one.c.created_at, one.c.id)
+    first = of_thread.with_only_columns(one.c.id).order_by(one.c.created_at, one.c.id)
     query = (
         select(threads.c.id, threads.c.program, threads.c.created_at, first.scalar_subquery(), runs.c.id)
         .select_from(threads)
@@ -67,8 +68,8 @@ def list_conversations(
             ~exists().where(one.c.thread_id == threads.c.id, one.c.requester.not_in(sorted(asked_by)))
         )
     rows = tx.execute(query).all()
-    found = run_rows.by_id(tx, [row[4] for row in rows])
-    return [Conversation(*row[:4], newest=found[row[4]]) for row in rows]
+    newest_runs = run_rows.by_id(tx, [row[4] for row in rows])
+    return _conversations(tx, [(row, newest_runs[row[4]]) for row in rows])
 
 
 def latest_conversations(
@@ -87,13 +88,20 @@ def latest_conversations(
     """
     found = _latest(tx, with_person=with_person, asked_by=asked_by, without=without, after=after, limit=limit)
     newest = run_rows.by_id(tx, found.ids)
-    first = select(runs.c.input).where(runs.c.thread_id == threads.c.id).correlate(threads)
+    first = select(runs.c.id).where(runs.c.thread_id == threads.c.id).correlate(threads)
     begin = first.order_by(runs.c.created_at, runs.c.id).limit(1).scalar_subquery()
     query = select(threads.c.id, threads.c.program, threads.c.created_at, begin)
     wanted = [newest[each] for each in found.ids]
     rows = tx.execute(query.where(threads.c.id.in_([each.thread_id for each in wanted])))
     by_thread = {row[0]: row for row in rows}
-    return [Conversation(*by_thread[each.thread_id], newest=each) for each in wanted], found.after
+    return _conversations(tx, [(by_thread[each.thread_id], each) for each in wanted]), found.after
+
+
+def _conversations(tx: Connection, found: Sequence[tuple[Sequence[Any], Run]]) -> list[Conversation]:
+    """Return conversations of rows (thread, program, when it began, its first run) and their newest runs."""
+    begun = run_rows.by_id(tx, [row[3] for row, _ in found])
+    said = {run.id: run.input for run in secret_parts.veiled(tx, list(begun.values()))}
+    return [Conversation(row[0], row[1], row[2], said[row[3]], newest) for row, newest in found]
 
 
 def _latest(

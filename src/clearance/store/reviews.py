@@ -174,8 +174,13 @@ def of_call(tx: Connection, key: str, *, kind: ReviewKind | None = None) -> list
     return _load(tx, query)
 
 
-def of_thread(tx: Connection, thread_id: str, *, limit: int = 50) -> list[Review]:
-    """Return the newest reviews of a thread, newest first."""
+def of_runs(tx: Connection, ids: Sequence[str]) -> list[Review]:
+    """Return every review of these runs."""
+    return _load(tx, _REVIEWS.where(reviews.c.run_id.in_(ids))) if ids else []
+
+
+def of_thread(tx: Connection, thread_id: str, *, limit: int | None = 50) -> list[Review]:
+    """Return the newest reviews of a thread, newest first; without a limit all of them."""
     query = _REVIEWS.where(reviews.c.thread_id == thread_id)
     return _load(tx, query.order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit))
 

@@ -1,16 +1,18 @@
 """Secret parts: what is masked in a call that no review stands for, by its program's tools and policy now."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import Connection
 
 from clearance.errors import InvalidArgumentsError
 from clearance.policy import Policy
-from clearance.redaction import named_in, secrets_in, speaks_of_secrets
-from clearance.store import policies, runs
+from clearance.redaction import named_in, scrubbed, secrets_in, speaks_of_secrets
+from clearance.run import Run
+from clearance.store import policies, reviews, runs
 from clearance.toolcall import parse_arguments
+from clearance.veil import secret_words
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class Marks:
 
     schemas: Mapping[str, Mapping[str, Any]]
     policy: Policy
+    words: frozenset[str] = field(default=frozenset(), repr=False)
+    """Secret texts that people were shown masked, to be looked for in what was written around them."""
 
     @property
     def any(self) -> bool:
@@ -51,7 +55,28 @@ def of_program(tx: Connection, program: str) -> Marks:
 def of_thread(tx: Connection, thread_id: str) -> Marks:
     """Return what the program of a thread calls secret; of one that nobody has written in, nothing."""
     thread = runs.thread(tx, thread_id)
-    return Marks({}, Policy()) if thread is None else of_program(tx, thread.program)
+    if thread is None:
+        return Marks({}, Policy())
+    marks = of_program(tx, thread.program)
+    if not marks.any:
+        return marks
+    words = (secret_words(review) for review in reviews.of_thread(tx, thread_id, limit=None))
+    return replace(marks, words=frozenset().union(*words))
+
+
+def veiled(tx: Connection, found: Sequence[Run]) -> list[Run]:
+    """Return runs as they are shown: masked where they repeat what is secret in their reviews."""
+    words: dict[str, frozenset[str]] = {}
+    for review in reviews.of_runs(tx, [run.id for run in found]):
+        words[review.run_id] = words.get(review.run_id, frozenset()) | secret_words(review)
+    return [_veiled(run, words.get(run.id, frozenset())) for run in found]
+
+
+def _veiled(run: Run, words: frozenset[str]) -> Run:
+    if not words:
+        return run
+    said, answer = (None if text is None else scrubbed(text, words) for text in (run.input, run.answer))
+    return replace(run, input=said, answer=answer)
 
 
 def of_call(tx: Connection, program: str, tool: str, arguments: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from clearance.payload import build_review_request
 from clearance.run import Run, RunState
-from clearance.store import policies, reviews, runs, stream
+from clearance.store import policies, reviews, runs, secret_parts, stream
 from clearance.store.stream import Piece
 from clearance.web import sse
 from clearance.web.changes import Changes
@@ -65,7 +65,7 @@ class Place:
 def standing(here: Clearance, run_id: str, *, place: Place | None = None) -> Standing:
     """Return how a run stands; with a place also what it said since."""
     with here.database.read() as tx:
-        run = runs.run(tx, run_id)
+        [run] = secret_parts.veiled(tx, [runs.run(tx, run_id)])
         said = stream.after(tx, run_id, attempt=place.attempt, n=place.n) if place is not None else []
         found = reviews.pending(tx, run.thread_id) if run.state is RunState.WAITING else None
         if found is None:

@@ -10,7 +10,7 @@ from clearance.errors import NotFoundError
 from clearance.people import Person, may_see, sees_only
 from clearance.reading import run_record
 from clearance.run import Run, RunState
-from clearance.store import runs
+from clearance.store import runs, secret_parts
 from clearance.store.listing import RunFilter, newest_runs
 from clearance.web.access import Caller, Workspace
 from clearance.web.bodies import StrictRoute, Words
@@ -56,15 +56,17 @@ def list_runs(
     states = tuple(dict.fromkeys(state or ()))
     with here.database.read() as tx:
         page = newest_runs(tx, wanted, states=states, after=_NEWEST.place(cursor), limit=limit)
-        found = runs.by_id(tx, page.ids)
-    return exact({"runs": [run_record(found[each]) for each in page.ids], "next": _NEWEST.text(page.after)})
+        known = runs.by_id(tx, page.ids)
+        found = secret_parts.veiled(tx, [known[each] for each in page.ids])
+    return exact({"runs": [run_record(each) for each in found], "next": _NEWEST.text(page.after)})
 
 
 @router.get("/runs/{run_id:path}", response_model=RunRecord)
 def show_run(here: Workspace, by: Caller, run_id: str) -> Response:
     """Return one run as it is now."""
     with here.database.read() as tx:
-        return exact(run_record(seen(runs.run(tx, run_id), by=by)))
+        [found] = secret_parts.veiled(tx, [seen(runs.run(tx, run_id), by=by)])
+    return exact(run_record(found))
 
 
 @router.post("/runs/{run_id:path}/cancel", response_model=RunRecord, responses=refusals(403, 409))
@@ -90,7 +92,7 @@ def cancel(
         by=by,
         route=f"runs/{run_id}/cancel",
         said=body,
-        answer=lambda _, after: exact_text(run_record(after)),
+        answer=lambda tx, after: exact_text(run_record(*secret_parts.veiled(tx, [after]))),
     )
     return Response(text, media_type="application/json")
 

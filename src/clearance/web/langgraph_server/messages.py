@@ -21,6 +21,7 @@ def messages_of(here: Clearance, thread_id: str, newest: Run | None) -> list[dic
 
     with here.database.read() as tx:
         marks = secret_parts.of_thread(tx, thread_id)
+        [newest] = secret_parts.veiled(tx, [newest]) if newest is not None else [None]
     records = message_records(here.transcripts.messages(thread_id), marks=marks)
     names = {call["id"]: call["name"] for record in records for call in record["tool_calls"]}
     found = [_message(record, names) for record in records if record["role"] in _KINDS]

@@ -52,7 +52,7 @@ def _records(here: Clearance, found: Whole) -> list[dict[str, Any]]:
     from clearance.adapters.transcript import message_records
 
     with here.database.read() as tx:
-        marks = secret_parts.of_program(tx, found.review.program)
+        marks = secret_parts.of_thread(tx, found.review.thread_id)
     records = message_records(here.transcripts.messages(found.review.thread_id), marks=marks)
     return [each for each in _until(records, found) if each["text"] or each["tool_calls"]]
 
