@@ -74,9 +74,19 @@ class InvalidInputError(ClearanceError):
     exit_code = 2
 
     def __init__(self, message: str, *, faults: Sequence[Fault] = ()) -> None:
-        details = "; ".join(str(fault) for fault in faults)
-        super().__init__(f"{message} {details}" if details else message)
+        super().__init__(_with_details(message, faults))
+        self.message = message
         self.faults = tuple(faults)
+
+    def point_below(self, place: str) -> None:
+        """Let the faults point into something larger, where what was looked at stands at `place`."""
+        faults = [Fault(f"{place}{fault.pointer}", fault.message) for fault in self.faults]
+        self.faults = tuple(faults) or (Fault(place, self.message),)
+        self.args = (_with_details(self.message, faults),)
+
+
+def _with_details(message: str, faults: Sequence[Fault]) -> str:
+    return " ".join([message, "; ".join(map(str, faults))]) if faults else message
 
 
 class EmptyMessageError(InvalidInputError):

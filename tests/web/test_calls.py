@@ -283,6 +283,26 @@ def test_what_cannot_be_a_call_is_refused_and_leaves_nothing(
         assert runs.list_runs(tx, states=(), limit=10) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "pointers"),
+    [
+        ({"arguments": {"a": "text"}}, ["/arguments/a"]),
+        ({"arguments": 7}, ["/arguments", "/arguments"]),
+        ({"arguments": "{"}, ["/arguments"]),
+        ({"webhook": "ftp://example.org/"}, ["/webhook"]),
+        ({"webhook": 7}, ["/webhook"]),
+        ({"timeout": "soon"}, ["/timeout"]),
+        ({"unknown": 1}, ["/unknown"]),
+        ({"tool": None}, ["/tool"]),
+    ],
+)
+def test_a_fault_points_into_the_body(served: Served, change: dict[str, Any], pointers: list[str]) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    body = {"key": "k1", "tool": "pay", "arguments": {"a": 1}, "schema": schema, **change}
+    answer = served.http.post("/api/v1/calls", json=body, headers=served.key(served.add_agent("bot")))
+    assert (answer.status_code, [each["pointer"] for each in answer.json()["errors"]]) == (422, pointers)
+
+
 def test_a_property_may_be_called_pattern(served: Served) -> None:
     schema = {"type": "object", "properties": {"pattern": {"type": "string", "default": "x"}}}
     assert proposed(served, schema=schema, arguments={}).json()["state"] == CallState.HELD

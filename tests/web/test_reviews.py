@@ -197,7 +197,44 @@ def test_every_fault_of_a_decision_has_its_place(served: Served) -> None:
     review = ask(served)
     answer = decide(served, review, {"type": "edit", "edited_action": {"name": "send", "args": {"to": 3}}})
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_review_decision")
-    assert answer.json()["errors"][0]["pointer"] == "/0/edited_action/args/to"
+    assert answer.json()["errors"][0]["pointer"] == "/decisions/0/edited_action/args/to"
+
+
+@pytest.mark.parametrize(
+    ("decisions", "pointers"),
+    [
+        ([], ["/decisions"]),
+        ([{"type": "no"}], ["/decisions/0/type"]),
+        ([{"type": "approve", "call": "x"}], ["/decisions/0/call"]),
+        ([{"type": "approve"}, {"type": "approve"}], ["/decisions"]),
+        ({"0": {"type": "approve"}}, ["/decisions"]),
+        ([{"type": "edit", "edited_action": {"args": {"to": 3}}}], ["/decisions/0/edited_action/args/to"]),
+    ],
+)
+@pytest.mark.parametrize("door", ["reviews/{}/decide", "threads/{}/review"])
+def test_every_fault_points_into_the_body_that_was_sent(
+    served: Served, door: str, decisions: Any, pointers: list[str]
+) -> None:
+    review = ask(served)
+    named = review.id if door.startswith("reviews") else review.thread_id
+    body = {"decisions": decisions, "version": 1, **({} if named == review.id else {"review_id": review.id})}
+    answer = served.http.post(f"/api/v1/{door.format(named)}", json=body, headers=served.key())
+    assert (answer.status_code, answer.headers["content-type"]) == (422, "application/problem+json")
+    assert [each["pointer"] for each in answer.json()["errors"]] == pointers
+    assert all(pointer in answer.json()["detail"] for pointer in pointers if pointer != "/decisions")
+
+
+@pytest.mark.parametrize(
+    ("if_match", "pointer"), [("*", "/header/if-match"), ("x", "/header/if-match"), ('"2"', "/version")]
+)
+def test_a_version_that_is_wrong_is_pointed_at(served: Served, if_match: str, pointer: str) -> None:
+    review = ask(served)
+    answer = served.http.post(
+        f"/api/v1/reviews/{review.id}/decide",
+        json={"decisions": [{"type": "approve"}], "version": 1},
+        headers={**served.key(), "If-Match": if_match},
+    )
+    assert (answer.status_code, [each["pointer"] for each in answer.json()["errors"]]) == (422, [pointer])
 
 
 def test_two_people_are_needed_where_the_rule_says_so(served: Served) -> None:

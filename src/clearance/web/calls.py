@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from clearance.adapters import foreign
 from clearance.adapters.foreign import Standing
 from clearance.adapters.proposal import Proposal
-from clearance.errors import NotFoundError
+from clearance.errors import InvalidArgumentsError, NotFoundError
 from clearance.notices.targets import check_url
 from clearance.notices.webhook import new_secret
 from clearance.outcome import FINAL, CallState
@@ -23,6 +23,7 @@ from clearance.store.callbacks import Callback
 from clearance.toolcall import DEFAULT_TIMEOUT, argument_text, parse_arguments
 from clearance.web.access import Caller, Workspace
 from clearance.web.bodies import StrictRoute, Words
+from clearance.web.problems import pointing_at
 from clearance.workspace import Clearance
 
 router = APIRouter(prefix="/api/v1/calls", route_class=StrictRoute, tags=["calls"])
@@ -109,7 +110,10 @@ def propose(here: Workspace, by: Caller, body: Proposed) -> Call:
     proposal = Proposal(
         body.key, body.tool, text, body.arguments_schema, description=body.description, timeout=body.timeout
     )
-    return _told(foreign.propose(here, proposal, by=by, callback=_callback(here, body.webhook)), secret=True)
+    with pointing_at("/webhook"):
+        callback = _callback(here, body.webhook)
+    with pointing_at("/arguments", InvalidArgumentsError):
+        return _told(foreign.propose(here, proposal, by=by, callback=callback), secret=True)
 
 
 Agent = Annotated[

@@ -1,7 +1,8 @@
 """Problems: one shape for every refusal over HTTP (RFC 9457): a stable `code`, and what is wrong where."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any
 
@@ -66,7 +67,7 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def _invalid(_: Request, error: RequestValidationError) -> JSONResponse:
-        faults = [Fault(_pointer(item["loc"]), str(item["msg"])) for item in error.errors()]
+        faults = [Fault(_pointer(_place(item, error.body)), str(item["msg"])) for item in error.errors()]
         return _response(422, "invalid_input", "What was sent cannot be taken.", faults=faults)
 
     @app.exception_handler(HTTPException)
@@ -150,6 +151,41 @@ def _response(
     )
     content = {**problem.model_dump(), **(more or {})}
     return JSONResponse(content, status, dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+@contextmanager
+def pointing_at(place: str, kind: type[InvalidInputError] = InvalidInputError) -> Iterator[None]:
+    """Let the faults of errors of a kind point into the body, which has what is read here at `place`."""
+    try:
+        yield
+    except kind as error:
+        error.point_below(place)
+        raise
+
+
+def _place(fault: Mapping[str, Any], body: Any) -> list[int | str]:
+    """Return where a fault is, without the names of the forms that were tried there: those are in no body."""
+    first, *rest = fault["loc"]
+    if first != "body":
+        return [first, *rest]
+    place: list[int | str] = ["body"]
+    for number, part in enumerate(rest, 1):
+        inside = _inside(body, part)
+        if inside is not None:
+            [body] = inside
+        elif number < len(rest) or fault["type"] != "missing":
+            continue
+        place.append(part)
+    return place
+
+
+def _inside(body: Any, part: int | str) -> list[Any] | None:
+    """Return, alone in a list, what stands in a part of a body; None where nothing does."""
+    if isinstance(body, Mapping):
+        return [body[part]] if part in body else None
+    if isinstance(body, list) and isinstance(part, int):
+        return body[part : part + 1] or None
+    return None
 
 
 def _pointer(place: Sequence[int | str]) -> str:

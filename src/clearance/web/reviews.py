@@ -8,7 +8,14 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from clearance.errors import Fault, ForbiddenError, InvalidInputError, NotFoundError
+from clearance.errors import (
+    Fault,
+    ForbiddenError,
+    InvalidInputError,
+    InvalidReviewDecisionError,
+    NotFoundError,
+)
+from clearance.once import Once
 from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see, sees_only
 from clearance.policy import Risk
 from clearance.reading import every, review_record, whole
@@ -18,7 +25,7 @@ from clearance.store.listing import ReviewFilter, ended_reviews, waiting_reviews
 from clearance.web.access import Caller, Workspace
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.paging import DATED, PAGE, WAITING, Cursor, Cursors, Limit
-from clearance.web.problems import refusals
+from clearance.web.problems import pointing_at, refusals
 from clearance.web.records import ReviewPage, ReviewRecord, exact, exact_text
 from clearance.web.repeats import IdempotencyKey, answered
 
@@ -136,10 +143,15 @@ def decide(
             seen(reviews.review(tx, review_id), by=by)
         raise ForbiddenError(AGENTS_PROPOSE)
     version = _version(body.version, if_match)
+
+    def settle(once: Once[Review] | None) -> Review:
+        with pointing_at("/decisions", InvalidReviewDecisionError):
+            return here.gate.decide(review_id, body.decisions, by=by.id, version=version, once=once)
+
     text = answered(
         here.database,
         idempotency_key,
-        lambda once: here.gate.decide(review_id, body.decisions, by=by.id, version=version, once=once),
+        settle,
         by=by,
         route=f"reviews/{review_id}/decide",
         said=body,
@@ -210,10 +222,14 @@ def _version(given: int | None, if_match: str | None) -> int:
         return given
     tag = _ENTITY_TAG.fullmatch(if_match.strip())
     if tag is None:
-        raise InvalidInputError('If-Match names one version, such as "1": the ETag of the review.')
+        fault = Fault("/header/if-match", "names no version")
+        raise InvalidInputError(
+            'If-Match names one version, such as "1": the ETag of the review.', faults=[fault]
+        )
     version = int(tag[1] or tag[2])
     if given is not None and given != version:
-        raise InvalidInputError(f"The body names version {given}, and If-Match version {version}.")
+        fault = Fault("/version", f"is {given}, and If-Match names {version}")
+        raise InvalidInputError("The body and If-Match name different versions.", faults=[fault])
     return version
 
 

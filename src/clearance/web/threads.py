@@ -9,7 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from clearance import turns
-from clearance.errors import Fault, ForbiddenError, InvalidInputError, NotFoundError
+from clearance.errors import (
+    EmptyMessageError,
+    Fault,
+    ForbiddenError,
+    InvalidInputError,
+    InvalidReviewDecisionError,
+    NotFoundError,
+)
 from clearance.ledger import new_id
 from clearance.once import Once
 from clearance.people import AGENTS_PROPOSE, Kind, Person, may_see, sees_only
@@ -20,6 +27,7 @@ from clearance.store import people, policies, reviews, runs, secret_parts
 from clearance.web import following
 from clearance.web.access import Caller, Shown, Workspace
 from clearance.web.bodies import StrictRoute, Words
+from clearance.web.problems import pointing_at
 from clearance.web.records import Record, RunRecord, exact
 from clearance.web.repeats import IdempotencyKey, once
 from clearance.web.turns import TURN, Turn, done
@@ -124,7 +132,7 @@ def messages(here: Workspace, by: Caller, thread_id: str) -> Response:
     """Return the thread's messages as they are kept; what a model is saying now is not among them."""
     with here.database.read() as tx:
         thread = seen(tx, thread_id, by=by)
-        marks = secret_parts.of_program(tx, thread.program)
+        marks = secret_parts.of_thread(tx, thread_id)
     from clearance.adapters.transcript import message_records
 
     found = message_records(here.transcripts.messages(thread_id), marks=marks)
@@ -175,9 +183,10 @@ async def send(
 
     def start() -> str:
         program = program_of(here, thread_id, body.program, by=by)
-        return turns.start(
-            here.ledger, thread_id, body.text, run_id=new_id(), program=program, by=by.id, once=only
-        ).id
+        with pointing_at("/text", EmptyMessageError):
+            return turns.start(
+                here.ledger, thread_id, body.text, run_id=new_id(), program=program, by=by.id, once=only
+            ).id
 
     return await done(request, here, shown, by, act=start, wait=body.wait, accept=accept)
 
@@ -212,10 +221,11 @@ async def decide(
             found = None if body.review_id is None else named(tx, body.review_id, thread_id=thread_id)
         if by.kind is Kind.AGENT:
             raise ForbiddenError(AGENTS_PROPOSE)
-        if found is None:
-            return here.gate.decide_waiting(thread_id, body.decisions, by=by.id, once=only).run_id
-        version = found.version if body.version is None else body.version
-        return here.gate.decide(found.id, body.decisions, by=by.id, version=version, once=only).run_id
+        with pointing_at("/decisions", InvalidReviewDecisionError):
+            if found is None:
+                return here.gate.decide_waiting(thread_id, body.decisions, by=by.id, once=only).run_id
+            version = found.version if body.version is None else body.version
+            return here.gate.decide(found.id, body.decisions, by=by.id, version=version, once=only).run_id
 
     return await done(request, here, shown, by, act=submit, wait=body.wait, accept=accept)
 
