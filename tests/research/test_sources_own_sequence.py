@@ -36,6 +36,13 @@ BAD = {
     "no title": (b"ACGT\n", None, "title"),
     "a title alone": (b">mine\n", None, "no letters"),
     "letters outside the code": (b">mine\nACGT!CGT\n", None, "not a nucleotide code"),
+    "an X in DNA, which is an amino acid": (
+        f">mine\n{CDS[:40]}X{CDS[41:]}\n".encode(),
+        None,
+        "'X' at position 41",
+    ),
+    "an E at the end of DNA": (f">mine\n{CDS}E\n".encode(), None, f"'E' at position {len(CDS) + 1}"),
+    "a Q in RNA": (b">mine\n" + b"ACGU" * 10 + b"Q\n", None, "'Q' at position 41"),
     "a digit": (b">mine\nACG7ACGT\n", "dna", "'7' at position 4"),
     "a protein given as DNA": (f">mine\n{PROTEIN}\n".encode(), "dna", "this is a protein sequence"),
     "DNA given as protein": (f">mine\n{CDS}\n".encode(), "protein", "nucleotide"),

@@ -20,6 +20,7 @@ PROTEIN_LETTERS = frozenset(AMINO_ACIDS + "BZJXUO*")
 _COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN")
 
 MOST_LETTERS = 1_000_000
+_MOSTLY = 0.9
 # A protein of this many letters that are all A, C, G or T is none.
 _SURELY_DNA = 20
 
@@ -65,7 +66,7 @@ def read_dna(data: bytes, *, name: str) -> Record:
     wrong = next((at for at, letter in enumerate(letters) if letter not in BASES), None)
     if wrong is None:
         return Record(record.id, record.title, letters)
-    if set(letters) <= PROTEIN_LETTERS:
+    if set(letters) <= PROTEIN_LETTERS and not is_mostly_bases(letters):
         raise InvalidInputError(
             f"{name}: this is a protein sequence (letter {letters[wrong]} at {wrong + 1}); "
             "give a nucleotide sequence."
@@ -73,6 +74,11 @@ def read_dna(data: bytes, *, name: str) -> Record:
     raise InvalidInputError(
         f"{name}: {letters[wrong]!r} at position {wrong + 1} is not a nucleotide code of IUPAC. Correct it."
     )
+
+
+def is_mostly_bases(letters: str) -> bool:
+    """Whether nine of ten letters are A, C, G, T, U or N: then a letter that is no base is a slip in DNA."""
+    return sum(letters.count(letter) for letter in "ACGTUN") >= _MOSTLY * len(letters)
 
 
 def read_protein(data: bytes, *, name: str) -> Record:

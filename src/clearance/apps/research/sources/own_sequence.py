@@ -3,13 +3,19 @@
 from datetime import datetime
 
 from clearance.apps.research.errors import SequenceInputError
-from clearance.apps.research.methods.sequences import MOST_LETTERS, Record, read_cds, read_dna, read_protein
+from clearance.apps.research.methods.sequences import (
+    MOST_LETTERS,
+    Record,
+    is_mostly_bases,
+    read_cds,
+    read_dna,
+    read_protein,
+)
 from clearance.apps.research.sources.records import Found, found
 from clearance.errors import InvalidInputError
 
 LARGEST_FILE = MOST_LETTERS * 2
 """Bytes: more than any sequence that is taken, with its line ends and title."""
-_MOSTLY = 0.9
 
 
 def read_own(content: bytes, *, kind: str | None = None, now: datetime) -> Found:
@@ -64,10 +70,7 @@ def _dna(content: bytes, *, sure: bool) -> Record | None:
         if sure or "this is a protein sequence" not in str(error):
             raise
         return None
-    plain = sum(record.letters.count(letter) for letter in "ACGTN")
-    if plain >= _MOSTLY * len(record.letters) or sure:
-        return record
-    return None
+    return record if sure or is_mostly_bases(record.letters) else None
 
 
 def _is_cds(content: bytes) -> bool:
