@@ -26,6 +26,7 @@ from clearance.store.calls import LedgerRow
 from clearance.store.database import Database
 from clearance.toolcall import Tool, ToolCall, argument_text
 from tests.rules.case_tools import SCHEMAS
+from tests.rules.small_reviews import approve
 
 PROGRAM = "chat"
 REQUESTER = "tom"
@@ -246,6 +247,22 @@ def states(review: Review) -> list[Answer]:
 def named(found: Sequence[Outcome | AskAgain]) -> list[str]:
     """Return how calls ended, in a word each."""
     return [item.state.value if isinstance(item, Outcome) else "ask again" for item in found]
+
+
+def cleared(bench: Bench, tool: str = "pay", arguments: Any = PAYMENT) -> Turn:
+    """Return a turn whose one call was approved."""
+    turn, review = bench.asked((tool, arguments))
+    bench.decide(review, approve())
+    return turn
+
+
+def raising(error: BaseException) -> Callable[..., object]:
+    """Return what a tool does that ends so."""
+
+    def body(*_: object) -> object:
+        raise error
+
+    return body
 
 
 def _text(arguments: Mapping[str, Any] | str) -> str:

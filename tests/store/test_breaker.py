@@ -1,10 +1,11 @@
 """The breaker: an agent that proposes too much in a minute is parked, told of once, and let go on later."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -139,7 +140,9 @@ def test_a_parked_agent_gets_no_second_attempt(bench: Bench) -> None:
     bench.register()
     bench.does["pay"] = lambda *_: go_on.wait(LONG)
     cleared = turn(bench, 1)
-    bench.decide(bench.ask(cleared), approve())
+    review = bench.ask(cleared)
+    assert review is not None
+    bench.decide(review, approve())
     bench.outcome(cleared)
     bench.decide(bench.review("r1/1/0/outcome/1"), approve(), by="olga")
     with bench.c.database.write() as tx:
@@ -154,10 +157,12 @@ def test_a_parked_agent_gets_no_second_attempt(bench: Bench) -> None:
 def test_nothing_of_what_was_proposed_is_noted_longer_than_it_counts(bench: Bench, remove: str) -> None:
     with watched(bench, Limits(calls=2)) as (gate, clock):
         gate.ask(turn(bench, 1).question)
-        forget = {
+        retention = replace(bench.c.retention, database=gate.database)
+        ways: dict[str, Callable[[], object]] = {
             "sweep": gate.sweep,
-            "retention": lambda: replace(bench.c.retention, database=gate.database).apply(by=SYSTEM),
-        }[remove]
+            "retention": partial(retention.apply, by=SYSTEM),
+        }
+        forget = ways[remove]
         forget()
         assert noted(gate) == 1
         clock.now += timedelta(minutes=1)
