@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from ipaddress import ip_address, ip_network
 
 from sqlalchemy import Connection
@@ -16,13 +16,12 @@ from clearance.audit import AuditKind
 from clearance.credential import digest_of
 from clearance.errors import ForbiddenError, NotFoundError, TooManyTriesError, UnauthorizedError
 from clearance.passwords import check_password, hashed, is_right
-from clearance.people import FRESH, PER_ADDRESS, PER_PERSON, Person, SessionLimits, wait_after
-from clearance.store import audit, failed_sign_ins, invitations, passwords, people, sessions
+from clearance.people import FRESH, PER_ADDRESS, PER_PERSON, SYSTEM, Person, SessionLimits, wait_after
+from clearance.store import audit, failed_sign_ins, identities, invitations, passwords, people, sessions
 from clearance.store.database import Database
 from clearance.store.invitations import Purpose
 from clearance.store.sessions import Session
 
-SYSTEM = "clearance"
 NOT_RIGHT = "That name and password do not belong together here. Try again, or ask an admin for a new link."
 LINK_OVER = (
     "This link is not good any more: it was used, is over, or a newer one was made. Ask an admin for one."
@@ -204,6 +203,38 @@ def change_password(database: Database, person: Person, *, old: str, new: str, s
         return end_sessions(
             database, tx, person.id, by=person.id, reason="the password was changed", but=session_id
         )
+
+
+def may_set_first(tx: Connection, person: str, *, session_id: str, fresh_at: datetime, now: datetime) -> bool:
+    """Whether somebody may set their first password from this session; False for who has one, or a provider.
+
+    Only a sign-in by a one-time link of the last minutes stands for them, and only until it is used up.
+    """
+    if passwords.of(tx, person) is not None or person in identities.those_with(tx):
+        return False
+    return fresh_at <= now < fresh_at + FRESH and sessions.is_unspent(tx, session_id)
+
+
+def set_first_password(
+    database: Database, person: Person, new: str, *, session_id: str, fresh_at: datetime
+) -> list[str]:
+    """Keep the first password of somebody who has just come in by a link; their other sessions end.
+
+    It uses up that sign-in, as a critical decision does: a session that was left open, or taken, sets none.
+    Raises `InvalidInputError` for what cannot be a password, `ForbiddenError` unless `may_set_first`.
+    """
+    check_password(new)
+    hash = hashed(new)
+    with database.write() as tx:
+        now = database.now(tx)
+        may = may_set_first(tx, person.id, session_id=session_id, fresh_at=fresh_at, now=now)
+        if not may or not sessions.spend(tx, session_id, now=now):
+            raise ForbiddenError(
+                "No password was set. A first one is set just after a one-time link was used."
+            )
+        _set_password(database, tx, person.id, hash, how="page")
+        reason = "the first password was set"
+        return end_sessions(database, tx, person.id, by=person.id, reason=reason, but=session_id)
 
 
 def welcomed(database: Database, token: str) -> tuple[invitations.Invitation, Person]:

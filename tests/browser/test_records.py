@@ -24,7 +24,7 @@ def test_the_check_is_green_until_a_row_is_altered_and_then_names_the_first_such
     page.get_by_role("button", name="Verify").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_role("status").filter(has_text="Nothing was altered")).to_have_text(
-        re.compile(r"✓ \d+ entries sealed to \d+ \([0-9a-f]{6}…\), 0 not yet sealed")
+        re.compile(r"✓ \d+ entries, the last seal is \d+ \([0-9a-f]{6}…\), 0 not yet sealed")
     )
     with site.workspace.database.write() as tx:
         tx.execute(text("update entries set subject = 'another' where seq in (4, 7)"))

@@ -13,8 +13,9 @@ from sqlalchemy import select
 from clearance import links
 from clearance.audit import AuditKind
 from clearance.errors import SettingsError
+from clearance.membership import set_sight
 from clearance.notices.linking import Linking, load_or_create
-from clearance.people import Person
+from clearance.people import Person, Sight
 from clearance.review import ReviewStatus
 from clearance.store import people
 from clearance.store.tables import links as rows
@@ -180,6 +181,16 @@ def test_a_link_that_was_bound_anew_in_the_database_opens_nothing(
         tx.execute(rows.update().values(values))
     assert visit.press(token).status_code == 404
     assert (visit.review(review), visit.review(other)) == (review, other)
+
+
+def test_a_link_shows_nothing_to_who_sees_the_review_no_more(visit: Visit) -> None:
+    review = visit.office.ask(("send", '{"to": "the landlord"}'))
+    token = visit.token(review)
+    assert "the landlord" in visit.look(token).text
+    set_sight(visit.office.workspace.database, Sight.OWN_GROUPS, by="ann")
+    for answer in (visit.look(token), visit.press(token)):
+        assert (answer.status_code, "the landlord" in answer.text) == (404, False)
+    assert visit.review(review).status is ReviewStatus.PENDING
 
 
 def test_two_people_have_links_of_their_own(visit: Visit) -> None:

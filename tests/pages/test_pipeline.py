@@ -1,5 +1,6 @@
 """The list of research runs, the form that starts one, and what the page of a run shows."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -220,7 +221,7 @@ def test_the_page_says_who_did_what(bench: Bench) -> None:
     bench.lab.decide("reject", message="not <b>now</b>")
     happened = section(bench.browser.get(RUN).text + "<h2>", "What happened")
     assert "ann began the run" in happened
-    assert "ann decided: reject “not <b>now</b>”" in happened
+    assert "ann rejected “not <b>now</b>”" in happened
     assert "hitl_plan (gate S4_plan): rejected" in picture(bench.browser.get(RUN).text)
 
 
@@ -332,3 +333,54 @@ def test_a_run_is_cancelled_by_who_asked_or_an_operator_and_by_nobody_else(bench
     assert "Cancelled" in text
     assert bench.lab.executed() == []
     assert "Cancel run" not in text
+
+
+# --- what is seen first ---
+
+
+def test_waiting_is_no_risk(bench: Bench) -> None:
+    bench.lab.start()
+    for path in ("/pipeline", RUN):
+        html = bench.browser.get(path).text
+        assert '<b class="state waits">' in html
+        assert "risk medium" not in html
+    assert "--warn" not in bench.browser.get(RUN).text
+
+
+def test_the_decision_stands_beside_the_plan_and_after_it_in_reading_order(bench: Bench) -> None:
+    bench.lab.start()
+    html = bench.browser.get(RUN).text
+    plan, gate, stages = (
+        html.index(each) for each in ('id="plan-title"', 'id="gate-title"', "Stage by stage")
+    )
+    assert plan < html.index("<aside") < gate < stages
+    assert 'class="button main narrow" href="#gate-title"' in html
+    # Whoever edits the plan has the wide column for it.
+    html = bench.browser.get(f"{RUN}?edit=1").text
+    assert html.index('id="gate-title"') < html.index('id="plan-title"') < html.index("<aside")
+
+
+def test_json_is_shown_on_lines_and_saved_as_it_is(bench: Bench) -> None:
+    bench.lab.start()
+    saved = bench.browser.get(f"{RUN}/files/plan.v1.json").text
+    [shown] = bench.shown(f"{RUN}/look/plan.v1.json").values
+    assert shown.startswith('{\n  "')
+    assert json.loads(shown) == json.loads(saved)
+    assert "\n" not in saved.strip()
+
+
+@pytest.mark.parametrize("text", ["{", "[" * 20_000, '{"a":1}\n{"a":2}'])
+def test_what_is_no_json_is_shown_as_it_is(bench: Bench, text: str) -> None:
+    bench.lab.start()
+    bench.lab.research.store.put("run1", "odd.json", text, media_type="application/json", fence=None)
+    assert bench.shown(f"{RUN}/look/odd.json").values == [text]
+
+
+def test_the_first_warnings_are_read_at_once_and_more_of_them_are_folded(bench: Bench) -> None:
+    bench.lab.start()
+    warnings = bench.lab.waiting().plan.warnings
+    assert len(warnings) > 3
+    html = bench.browser.get(RUN).text
+    assert f"And {len(warnings) - 3} more" in html
+    text = bench.text()
+    assert [each for each in warnings if each not in text] == []

@@ -40,7 +40,7 @@ def test_an_approval_carries_the_plan_out_once_however_often_it_is_sent(bench: B
     ran = bench.lab.executed()
     assert len(ran) == len(set(ran)) == len(bench.lab.research.store.plan("run1", 1).steps)
     assert all(row.attempt == 1 for row in bench.lab.ledger())
-    assert "ann decided: approve “go”" in bench.text()
+    assert "ann approved “go”" in bench.text()
 
 
 def test_a_plan_that_is_sent_back_comes_again_as_its_next_version(bench: Bench) -> None:

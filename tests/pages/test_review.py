@@ -252,7 +252,7 @@ def test_a_review_that_has_ended_is_read_only_and_tells_its_history(site: Site) 
     site.workspace.gate.decide(review.id, [edit], by="eva", version=1)
     page = opened(signed_in(site), review, "?edit=1")
     assert page.buttons == []
-    assert "eva: edit" in page.text
+    assert "eva approved with edits" in page.text
     assert {"48250.0", "1.0", "less"} <= set(page.values)
     assert now(site.workspace, review).calls[0].fingerprint in page.text
 

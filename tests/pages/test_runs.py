@@ -86,7 +86,7 @@ def test_a_run_shows_its_calls_with_what_was_decided_and_its_trail(site: Site) -
     html = signed_in(site).get(f"/runs/{review.run_id}").text
     told = Page(html).text
     assert "note: rejected attempt" in told
-    assert "ann: reject" in told
+    assert "ann rejected" in told
     assert now(site.workspace, review).calls[0].fingerprint in told
     assert f"ann decided on review {review.id}" in told
     assert f"call {review.calls[0].key} was rejected" in told

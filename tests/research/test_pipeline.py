@@ -127,6 +127,15 @@ def test_a_wish_that_cannot_be_met_leaves_the_plan_to_be_decided_anew(lab: Lab) 
     assert any("could not be met" in warning for warning in after.warnings)
 
 
+def test_a_plan_warns_of_the_last_wish_that_could_not_be_met_and_of_no_earlier_one(lab: Lab) -> None:
+    lab.start()
+    for message in ("cheaper", "cheaper still"):
+        lab.decide("revise", message=message, changes={"max_cost": "0.00"})
+    waiting = lab.waiting().plan
+    assert waiting.version == 3
+    assert len([warning for warning in waiting.warnings if "could not be met" in warning]) == 1
+
+
 def test_after_five_revisions_the_sixth_is_refused_and_the_plan_still_waits(lab: Lab) -> None:
     lab.start(objective="everything about the coding sequence")
     for number in range(5):
@@ -134,7 +143,7 @@ def test_after_five_revisions_the_sixth_is_refused_and_the_plan_still_waits(lab:
         params = {"params": {method: {}}, "exclude": [], "max_cost": f"0.9{number}"}
         lab.decide("revise", message="cheaper", changes={"max_cost": params["max_cost"]})
     assert lab.waiting().plan.version == 6
-    with pytest.raises(InvalidReviewDecisionError, match="cannot be answered with revise"):
+    with pytest.raises(InvalidReviewDecisionError, match="its 5 rounds are over"):
         lab.decide("revise", message="again", changes={"max_cost": "0.5"})
     assert lab.decide("approve").stage is Stage.DONE
 

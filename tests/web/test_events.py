@@ -7,8 +7,12 @@ from contextlib import ExitStack
 
 import pytest
 
+from clearance.credential import read_credential
 from clearance.keyring import revoke_key
+from clearance.membership import set_sight
+from clearance.people import Sight
 from clearance.web.events import MOST_STREAMS
+from clearance.web.turns import still_allowed
 from tests.web.asked import ask, decide
 from tests.web.live import LONG, Stream, serving, stream
 from tests.web.served import OWNER, Served
@@ -35,6 +39,28 @@ def test_what_is_asked_and_decided_comes_in_order(served: Served, address: str) 
         int(asked.id), "review:asked", review.id,
     )  # fmt: skip
     assert decided.data["data"]["actor"] == OWNER
+
+
+def test_a_stream_tells_nothing_of_what_its_person_sees_no_more(served: Served, address: str) -> None:
+    served.add("eva")
+    with stream(address, "reviews", headers=served.key("eva")) as found:
+        found.wait_for("hello")
+        first = ask(served)
+        assert found.wait_for("review:asked").data["subject"] == first.id
+        set_sight(served.workspace.database, Sight.OWN_GROUPS, by=OWNER)
+        ask(served)
+        own = ask(served, by="eva")
+        assert found.wait_for("review:asked").data["subject"] == own.id
+
+
+def test_the_stream_of_a_run_ends_for_who_sees_it_no_more(served: Served) -> None:
+    served.add("eva")
+    shown = read_credential(served.key("eva")["Authorization"].removeprefix("Bearer "))
+    assert shown is not None
+    others, own = (still_allowed(served.workspace, shown, ask(served, by=by).run_id) for by in (OWNER, "eva"))
+    assert (others(), own()) == (True, True)
+    set_sight(served.workspace.database, Sight.OWN_GROUPS, by=OWNER)
+    assert (others(), own()) == (False, True)
 
 
 def test_no_frame_carries_an_argument(served: Served, address: str) -> None:

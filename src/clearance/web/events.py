@@ -104,14 +104,15 @@ async def streamed(
     here: Clearance,
     by: Person,
     *,
-    still: Callable[[Connection], object],
+    still: Callable[[Connection], Person],
     topics: str,
     last_event_id: str | None,
 ) -> Response:
     """Return the stream of a person, whichever door it goes through.
 
-    `still` raises `UnauthorizedError` or `ForbiddenError` when what opened the door opens it no more: then
-    the stream ends. Raises `InvalidInputError` and `NotFoundError` for the topics, and the problem 429.
+    `still` gives the person as they are now. It raises `UnauthorizedError` or `ForbiddenError` when what
+    opened the door opens it no more: then the stream ends. Raises `InvalidInputError` and `NotFoundError`
+    for the topics, and the problem 429.
     """
     wanted = _wanted(topics)
     start = await run_in_threadpool(
@@ -119,27 +120,26 @@ async def streamed(
     )
     release = request.app.state.streams.take(by)
     changes: Changes = request.app.state.changes
-    frames = _frames(_Viewer(here, by, wanted, still), changes, start=start)
+    frames = _frames(_Viewer(here, wanted, still), changes, start=start)
     return Leased(sse.stream(frames), release)
 
 
 @dataclass(frozen=True)
 class _Viewer:
-    """Who looks at a stream, and what at."""
+    """Who looks at a stream, as `still` gives them at each look, and what at."""
 
     here: Clearance
-    person: Person
     wanted: Wanted
-    still: Callable[[Connection], object]
+    still: Callable[[Connection], Person]
 
     def read(self, after: int, until: int) -> list[Entry] | None:
         """Return the entries up to `until`; None when what opened the stream opens nothing any more."""
         with self.here.database.read() as tx:
             try:
-                self.still(tx)
+                person = self.still(tx)
             except (UnauthorizedError, ForbiddenError):
                 return None
-            where = of_viewer(self.wanted, asked_by=sees_only(self.person))
+            where = of_viewer(self.wanted, asked_by=sees_only(person))
             return audit.read_after(tx, after, limit=until - after, where=[*where, audit.up_to(until)])
 
 

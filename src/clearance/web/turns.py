@@ -11,6 +11,7 @@ from clearance.errors import ForbiddenError, NotFoundError, RunFailedError, Unau
 from clearance.once import Repeated
 from clearance.people import Person, may_see
 from clearance.run import RunState
+from clearance.store import runs
 from clearance.web import following, sse
 from clearance.web.access import Caller, Shown, Workspace, holder
 from clearance.web.bodies import StrictRoute
@@ -121,20 +122,19 @@ def _streamed(
     release: Callable[[], None],
 ) -> Response:
     changes = request.app.state.changes
-    frames = following.frames(here, changes, run_id, place=place, allowed=still_allowed(here, shown))
+    frames = following.frames(here, changes, run_id, place=place, allowed=still_allowed(here, shown, run_id))
     return Leased(sse.stream(frames), release)
 
 
-def still_allowed(here: Clearance, shown: Credential) -> Callable[[], bool]:
-    """Return what tells whether a key still opens something: a stream ends when it does not."""
+def still_allowed(here: Clearance, shown: Credential, run_id: str) -> Callable[[], bool]:
+    """Return what tells whether a key still opens a run to who has it: a stream ends when it does not."""
 
     def allowed() -> bool:
         try:
             with here.database.read() as tx:
-                holder(tx, shown)
+                return may_see(holder(tx, shown), requester=runs.run(tx, run_id).requester)
         except (UnauthorizedError, ForbiddenError):
             return False
-        return True
 
     return allowed
 

@@ -21,6 +21,7 @@ RULES = "rules"
 MAX_REVISIONS = 5
 EDITED = "edited_plan"
 """The change that holds a whole plan, as a person edited it."""
+_UNMET = "The wish could not be met, so the plan is the same."
 
 
 class Planning:
@@ -62,7 +63,8 @@ class Planning:
     def edited(self, plan: Plan, edited: Plan, *, by: str, request: PlanRequest) -> Plan:
         """Return the next version as a person edited it; `PlanError` with every fault of the edit."""
         cards = {card.id: card for card in load_cards()}
-        return edit_plan(plan, edited, by=by, cards=cards, references=request.references)
+        after = edit_plan(plan, edited, by=by, cards=cards, references=request.references)
+        return replace(after, warnings=_without_unmet(plan))
 
 
 def read_wishes(comment: str, changes: Mapping[str, Any]) -> Wishes:
@@ -77,11 +79,16 @@ def _last(review: Review) -> Decision:
 
 
 def _unchanged(plan: Plan, wishes: Wishes, *, reason: str) -> Plan:
-    warning = f"The wish could not be met, so the plan is the same. {reason}"
+    warning = f"{_UNMET} {reason}"
     return replace(
         plan,
         version=plan.version + 1,
         parent_sha256=plan.sha256,
-        warnings=(*plan.warnings, warning[:1000]),
+        warnings=(*_without_unmet(plan), warning[:1000]),
         wishes=wishes,
     )
+
+
+def _without_unmet(plan: Plan) -> tuple[str, ...]:
+    """Return a plan's warnings but for that of an earlier round, which says nothing of the next version."""
+    return tuple(warning for warning in plan.warnings if not warning.startswith(_UNMET))

@@ -16,7 +16,7 @@ from clearance.apps.research.runs import ResearchRuns
 from clearance.apps.research.streaming import Place, frames, place_now
 from clearance.apps.research.wire import Choice, Resumed, Started
 from clearance.credential import Credential
-from clearance.errors import Fault, ForbiddenError, InvalidInputError, UnauthorizedError
+from clearance.errors import Fault, ForbiddenError, InvalidInputError
 from clearance.ledger import new_id
 from clearance.once import Once, Repeated
 from clearance.people import AGENTS_PROPOSE, Kind, Person
@@ -24,13 +24,14 @@ from clearance.review import Review, ReviewStatus
 from clearance.run import Run
 from clearance.toolcall import argument_text
 from clearance.web import sse
-from clearance.web.access import Caller, Shown, Workspace, holder
+from clearance.web.access import Caller, Shown, Workspace
 from clearance.web.bodies import StrictRoute
 from clearance.web.events import Leased
 from clearance.web.problems import refusals
 from clearance.web.records import exact
 from clearance.web.repeats import IdempotencyKey, once
 from clearance.web.runs import Cancelled
+from clearance.web.turns import still_allowed
 from clearance.workspace import Clearance
 
 router = APIRouter(route_class=StrictRoute, tags=["pipeline"])
@@ -163,22 +164,13 @@ def stream_of(
     release: Callable[[], None],
 ) -> Response:
     """Return the stream about a run from a place on; it ends when the key opens nothing any more."""
-
-    def allowed() -> bool:
-        try:
-            with here.database.read() as tx:
-                holder(tx, shown)
-        except (UnauthorizedError, ForbiddenError):
-            return False
-        return True
-
     told = frames(
         request.state.research,
         request.app.state.changes,
         run_id,
         place=place,
         to_the_end=to_the_end,
-        allowed=allowed,
+        allowed=still_allowed(here, shown, run_id),
     )
     return Leased(sse.stream(told), release)
 

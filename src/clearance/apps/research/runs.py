@@ -18,7 +18,7 @@ from clearance.apps.research.pipeline import Pipeline, Reporter
 from clearance.apps.research.plan import Plan, read_plan
 from clearance.apps.research.plan_calls import EXECUTE, PROGRAM, default_policy
 from clearance.apps.research.plan_diff import PlanDiff, diff
-from clearance.apps.research.planning import EDITED, RULES, Planning, read_wishes
+from clearance.apps.research.planning import EDITED, MAX_REVISIONS, RULES, Planning, read_wishes
 from clearance.apps.research.research_request import ResearchRequest, check_request, read_request
 from clearance.apps.research.run_store import RunStore
 from clearance.apps.research.state import PipelineState
@@ -185,6 +185,12 @@ class ResearchRuns:
             )
         item: dict[str, Any] = {"type": decision.value, "message": message}
         if decision is HITLDecision.REVISE:
+            if waiting.plan.version > MAX_REVISIONS:
+                raise InvalidReviewDecisionError(
+                    f"This plan cannot be answered with revise now: its {MAX_REVISIONS} rounds are over. "
+                    "Approve or reject it.",
+                    faults=[Fault("/decision", "is no longer allowed")],
+                )
             self._check_revision(run_id, message, changes or {})
             item["changes"] = dict(changes or {})
         review = waiting.review

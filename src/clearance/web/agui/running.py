@@ -58,7 +58,8 @@ async def run_agent(
         release()
         raise
     telling = Telling(asked.thread_id, asked.run_id, before, texts_of(asked.messages))
-    coming = _frames(here, request.app.state.changes, run_id, telling, allowed=still_allowed(here, key))
+    allowed = still_allowed(here, key, run_id)
+    coming = _frames(here, request.app.state.changes, run_id, telling, allowed=allowed)
     return Leased(sse.stream(coming, retry=None), release)
 
 

@@ -48,7 +48,7 @@ async def stream_run(
     told = Told(
         thread_id, run_id, by, body.modes, lambda interrupts: shown.note(key.id, thread_id, interrupts)
     )
-    coming = frames(here, request.app.state.changes, told, allowed=still_allowed(here, key))
+    coming = frames(here, request.app.state.changes, told, allowed=still_allowed(here, key, run_id))
     headers = {"Content-Location": f"/threads/{thread_id}/runs/{run_id}"}
     return Leased(sse.stream(coming, headers=headers, retry=None), release)
 

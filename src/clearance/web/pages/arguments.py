@@ -1,5 +1,6 @@
 """Arguments as they are read before a decision: each whole and exact, the flagged ones apart."""
 
+import json
 from dataclasses import dataclass
 
 from clearance.form.differences import Difference, differences
@@ -62,7 +63,7 @@ def drawn(source: Source) -> tuple[str, str]:
     if count > 1 or len(text) > _LONG:
         lines = f"{count:,} lines, " if count > 1 else ""
         return text, f"a text, {lines}{len(text):,} characters"
-    return text, "a text, not a value" if _looks_like_json(text) else ""
+    return text, _unlike(text)
 
 
 def _size(source: Source) -> str:
@@ -75,8 +76,21 @@ def _size(source: Source) -> str:
             return ""
 
 
-def _looks_like_json(text: str) -> bool:
-    return text in ("true", "false", "null") or text[0] in '{["' or text.lstrip("-")[:1].isdigit()
+def _unlike(text: str) -> str:
+    """Return a word about a text that would be read as another value where it stands without its quotes."""
+    try:
+        seen = json.loads(text)
+    except ValueError:
+        return ""
+    match seen:
+        case bool() | None:
+            return f"a text, not the value {text.strip()}"
+        case int() | float():
+            return "a text, not a number"
+        case str():
+            return "a text, its quotation marks are in it"
+        case _:
+            return f"a text, not {'a list' if isinstance(seen, list) else 'fields'}"
 
 
 def _change(found: Difference) -> Change:

@@ -24,17 +24,19 @@ from clearance.errors import (
     ForbiddenError,
     IdempotencyKeyReusedError,
     InvalidReviewDecisionError,
+    NotFoundError,
     ReviewConflictError,
 )
 from clearance.links import Link, Standing
 from clearance.once import Once, Repeated
-from clearance.people import Person
+from clearance.people import Person, may_see
 from clearance.policy import DecisionType
 from clearance.reading import Whole, summary_of, whole
 from clearance.review import Review
 from clearance.store import links as rows
 from clearance.store import people, reviews
 from clearance.web.access import Workspace
+from clearance.web.pages.arguments import arguments_of
 from clearance.web.pages.rendering import render
 from clearance.web.pages.submitted import Submitted, read_form
 from clearance.workspace import Clearance
@@ -105,7 +107,10 @@ def _open(here: Clearance, token: str) -> Opened:
     with here.database.read() as tx:
         now = here.database.now(tx)
         link = here.worker.messenger.linking.find(tx, token)
-        review, person = reviews.review(tx, link.review_id), people.person(tx, link.person)
+        review = reviews.review(tx, link.review_id)
+        person = people.with_sight(tx, people.person(tx, link.person))
+        if not may_see(person, requester=review.requester):
+            raise NotFoundError("There is nothing under this address.")
         return Opened(
             link=link,
             person=person,
@@ -174,7 +179,7 @@ def _page(
         title="Decide",
         review=shown.review,
         shown=shown,
-        calls=[(call, summary_of(call)) for call in shown.review.waiting],
+        calls=[(call, summary_of(call), *arguments_of(call)) for call in shown.review.waiting],
         answers=[answer.value for answer in links.answers(review)],
         reason_required=any(call.verdict.reason for call in review.waiting),
         expires_at=opened.link.expires_at,

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from clearance.credential import digest_of
 from clearance.errors import UnauthorizedError
+from clearance.people import Person
 from clearance.store import sessions
 from clearance.web.access import Workspace
 from clearance.web.events import LastEventId, Topics, streamed
@@ -36,13 +37,14 @@ async def page_events(
     )
 
 
-def session_check(request: Request, here: Clearance) -> Callable[[Connection], None]:
-    """Return what raises `UnauthorizedError` when the session that asks has ended, for streams."""
+def session_check(request: Request, here: Clearance) -> Callable[[Connection], Person]:
+    """Return what gives who asks, as of now, for streams. `UnauthorizedError`: the session has ended."""
     digest = digest_of(shown(request, here) or "")
 
-    def still(tx: Connection) -> None:
-        now = here.database.now(tx)
-        if sessions.opened_by(tx, digest, now=now, idle=here.session_limits.idle) is None:
+    def still(tx: Connection) -> Person:
+        found = sessions.opened_by(tx, digest, now=here.database.now(tx), idle=here.session_limits.idle)
+        if found is None:
             raise UnauthorizedError("This session has ended.")
+        return found[1]
 
     return still

@@ -15,6 +15,7 @@ from clearance.errors import (
 from clearance.membership import MOST_OF_A_NAME, can_sign_in
 from clearance.passwords import MIN_LENGTH
 from clearance.signing_in import Client, SignedIn, accept, sign_in, sign_out, welcomed
+from clearance.store import passwords
 from clearance.store.invitations import Purpose
 from clearance.web.access import Workspace
 from clearance.web.pages.rendering import render
@@ -166,8 +167,10 @@ def login_page(
 ) -> Response:
     """Return the page to sign in on, with what was wrong."""
     provider = request.app.state.provider
+    who = signed_in(request, here) if again else None
     with here.database.read() as tx:
         possible = provider is not None or can_sign_in(tx)
+        by_link = who is not None and passwords.of(tx, who.person.id) is None
     possible_here = cookie_name(request, here) is not None
     answer = render(
         request,
@@ -178,6 +181,7 @@ def login_page(
         again=again,
         error="" if error is None else str(error),
         nobody=not possible,
+        by_link=by_link,
         provider=None if provider is None else provider.settings.name,
         refused="" if possible_here else NOT_HERE,
     )

@@ -15,6 +15,7 @@ from starlette.routing import Match
 
 from clearance.visible import pieces, visible
 from clearance.web.pages import static
+from clearance.web.pages.telling import said
 
 if TYPE_CHECKING:
     from clearance.web.pages.viewer import Viewer
@@ -91,6 +92,7 @@ def environment() -> Environment:
         age=age,
         day=day,
         iso=datetime.isoformat,
+        said=said,
     )
     made.globals.update(static=static.address)
     # As globals, so that a block that is rendered alone has them too.

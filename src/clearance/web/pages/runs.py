@@ -159,7 +159,7 @@ def _page(
 
 
 def _lines(tx: Connection, ids: Sequence[str], *, now: datetime) -> list[Line]:
-    found = runs.by_id(tx, ids)
+    found = {run.id: run for run in secret_parts.veiled(tx, list(runs.by_id(tx, ids).values()))}
     stops, waited = around_runs.stops(tx, ids), around_runs.waited(tx, ids, now=now)
     deciders, staged = around_runs.deciders(tx, ids), around_runs.with_stages(tx, ids)
     return [

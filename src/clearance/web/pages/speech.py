@@ -13,7 +13,8 @@ from sqlalchemy import Connection
 from sse_starlette import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
-from clearance.errors import UnauthorizedError
+from clearance.errors import NotFoundError, UnauthorizedError
+from clearance.people import Person
 from clearance.store import runs, secret_parts
 from clearance.web import following, sse
 from clearance.web.access import Workspace
@@ -55,7 +56,7 @@ class _Listener:
 
     here: Clearance
     thread_id: str
-    still: Callable[[Connection], None]
+    still: Callable[[Connection], Person]
     quiet: bool
 
     async def frames(self, changes: Changes, *, seen: str) -> AsyncIterator[ServerSentEvent]:
@@ -107,7 +108,7 @@ class _Listener:
     def _may(self) -> bool:
         try:
             with self.here.database.read() as tx:
-                self.still(tx)
-        except UnauthorizedError:
+                conversation_seen(self.here, tx, self.thread_id, by=self.still(tx))
+        except (UnauthorizedError, NotFoundError):
             return False
         return True

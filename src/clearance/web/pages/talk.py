@@ -29,7 +29,7 @@ _ALL = 1000
 _LONGEST = 100
 
 _STATES: Mapping[CallState, tuple[str, str, str]] = {
-    CallState.HELD: ("◆", "waits for a decision", "flag"),
+    CallState.HELD: ("◆", "waits for a decision", "waits"),
     CallState.CLEARED: ("…", "approved, about to run", ""),
     CallState.STARTED: ("…", "is running", ""),
     CallState.UNCERTAIN: ("▲", "was started, outcome unknown", "flag"),
@@ -127,7 +127,7 @@ def talk_of(here: Clearance, thread_id: str, *, by: Person, all: bool = False) -
     with here.database.read() as tx:
         conversation = conversation_seen(here, tx, thread_id, by=by)
         thread = runs.thread(tx, thread_id)
-        marks = secret_parts.of_program(tx, conversation.program)
+        marks = secret_parts.of_thread(tx, thread_id)
         limit = _ALL if all else TURNS
         newest_first = runs.list_runs(tx, thread_id=thread_id, limit=limit + 1)
         remembered = is_offline(tx)

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind, Entry
+from clearance.policy import DecisionType
 from clearance.store import calls
 from clearance.toolcall import canonical
 
@@ -39,7 +40,7 @@ SENTENCES: Mapping[str, str] = {
     AuditKind.CALL_BLOCKED: "call {subject} was blocked and did not run",
     AuditKind.CALL_UNCERTAIN: "nobody knows whether call {subject} happened",
     AuditKind.CALL_LATE: "the result of call {subject} came after all",
-    AuditKind.POLICY_ACTIVATED: "{actor} activated another policy for {subject}",
+    AuditKind.POLICY_ACTIVATED: "{actor} activated a policy for {subject}",
     AuditKind.STANDING_RULE_DRAFTED: "{actor} drafted standing rule {subject}",
     AuditKind.STANDING_RULE_APPROVED: "{actor} approved standing rule {subject}",
     AuditKind.STANDING_RULE_ACTIVATED: "standing rule {subject} is used from now on",
@@ -72,6 +73,14 @@ SENTENCES: Mapping[str, str] = {
 }
 """What each kind says. A kind that is not here was written by a newer version, and is shown as it is."""
 UNKNOWN = "{actor} · {subject}"
+SAID: Mapping[str, str] = {
+    DecisionType.APPROVE: "approved",
+    DecisionType.EDIT: "approved with edits",
+    DecisionType.REJECT: "rejected",
+    DecisionType.RESPOND: "answered in its place",
+    DecisionType.REVISE: "sent it back",
+}
+"""What somebody did who decided so."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +113,18 @@ def told(tx: Connection, entries: Sequence[Entry]) -> list[Told]:
     return [_told(each, run_ids) for each in entries]
 
 
+def said(decision: str) -> str:
+    """Return what somebody did who decided so; a word of a newer version as it is."""
+    return SAID.get(decision, decision)
+
+
+def decided(entry: Entry) -> str:
+    """Return what an entry about a decision says was decided, each thing once."""
+    return ", ".join(
+        dict.fromkeys(said(str(each.get("type", ""))) for each in entry.facts.get("decisions", ()))
+    )
+
+
 def _told(entry: Entry, run_ids: Mapping[str, str]) -> Told:
     sentence = SENTENCES.get(entry.kind, UNKNOWN)
     names = {"actor": Part(entry.actor, name=True), "subject": _subject(entry, run_ids)}
@@ -111,6 +132,8 @@ def _told(entry: Entry, run_ids: Mapping[str, str]) -> Told:
     for piece in sentence.replace("}", "{").split("{"):
         if piece:
             parts.append(names.get(piece) or Part(piece))
+    if entry.kind == AuditKind.REVIEW_DECIDED and (what := decided(entry)):
+        parts.append(Part(f": {what}"))
     return Told(entry, tuple(parts), canonical(dict(entry.facts)) if entry.facts else "")
 
 

@@ -1,5 +1,6 @@
 """The files of a run as pages show them: a table, what a text says, a picture, and the report itself."""
 
+import json
 from dataclasses import dataclass
 from urllib.parse import quote
 
@@ -9,6 +10,7 @@ from clearance.apps.research.pages.addresses import HERE, TEMPLATES, address
 from clearance.apps.research.routes_shared import RunId, Runs, file_answer, seen
 from clearance.apps.research.runs import ResearchRuns
 from clearance.errors import NotFoundError
+from clearance.form.source import indented, read_source
 from clearance.store import run_files
 from clearance.store.run_files import RunFile
 from clearance.web.access import Workspace
@@ -71,6 +73,8 @@ def look(
     if file is None or content is None or _look(run_id, file) is None:
         raise NotFoundError(f"Run {run_id} has no file of that name that a page could show.")
     is_text = file.media_type not in PICTURES
+    text = content[:MOST_SHOWN].decode("utf-8", "replace") if is_text else None
+    lines = _on_lines(text) if text is not None and file.media_type.endswith("json") else None
     return render(
         request,
         f"{TEMPLATES}:file.html",
@@ -79,9 +83,19 @@ def look(
         back=address(run_id),
         row=_row(run_id, file),
         symbol=research.request(run_id).symbol,
-        text=content[:MOST_SHOWN].decode("utf-8", "replace") if is_text else None,
+        text=lines or text,
+        indented=lines is not None,
         cut=file.size - MOST_SHOWN if is_text and file.size > MOST_SHOWN else 0,
     )
+
+
+def _on_lines(text: str) -> str | None:
+    """Return JSON on lines, each number and text as it was written; None for what is not JSON, or cut."""
+    try:
+        json.loads(text)
+        return indented(read_source(text))
+    except (ValueError, RecursionError):
+        return None
 
 
 def _row(run_id: str, file: RunFile) -> FileRow:

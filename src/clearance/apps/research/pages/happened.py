@@ -11,6 +11,7 @@ from clearance.audit import AuditKind, Entry
 from clearance.review import Review
 from clearance.store import audit, calls, people, reviews
 from clearance.store.trailing import Wanted, of_viewer
+from clearance.web.pages.telling import decided
 
 MOST = 500
 """Entries that a page reads of a run."""
@@ -76,7 +77,7 @@ def _happening(
     about: Iterable[str] = () if _question(first) else (tools.get(each.subject, "") for each in entries)
     words = _WORDS.get(first.kind, first.kind)
     if first.kind == AuditKind.REVIEW_DECIDED:
-        words = f"{words}: {_decided(first)}"
+        words = decided(first) or words
     return Happening(
         at=first.time,
         who=names.get(first.actor, first.actor),
@@ -90,10 +91,6 @@ def _happening(
 def _question(entry: Entry) -> str:
     """Return what keeps entries apart: each question to people is one of its own."""
     return entry.subject if entry.kind.startswith("review:") else ""
-
-
-def _decided(entry: Entry) -> str:
-    return ", ".join(dict.fromkeys(str(each.get("type", "")) for each in entry.facts.get("decisions", ())))
 
 
 def _comment(review: Review, entry: Entry) -> str:

@@ -14,7 +14,7 @@ from clearance.store.run_files import RunStage
 
 GATES = {"hitl_plan": HITLGate.S4_PLAN, "hitl_execute": HITLGate.S5_EXECUTE}
 _GATE, _EXECUTE, _ANALYST = (STAGES.index(name) for name in ("hitl_plan", "hitl_execute", "analyst"))
-_WIDTH, _HEIGHT, _ACROSS, _DOWN = 118, 60, 20, 18
+_WIDTH, _HEIGHT, _ACROSS, _DOWN = 130, 60, 16, 18
 
 
 class Mark(StrEnum):
@@ -58,7 +58,7 @@ class Mark(StrEnum):
             case Mark.DONE:
                 return "ok"
             case Mark.WAITS:
-                return "warn"
+                return "waits"
             case Mark.REJECTED | Mark.EXPIRED | Mark.BLOCKED | Mark.FAILED | Mark.CANCELLED:
                 return "bad"
             case _:
