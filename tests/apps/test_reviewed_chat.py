@@ -141,6 +141,7 @@ def test_without_names_differing_decisions_are_refused(talk: Talk, desk: Desk) -
     assert (len(desk.payments), len(desk.mails)) == (1, 1)
 
 
+@pytest.mark.sqlite_by_day
 @pytest.mark.parametrize(
     "bad",
     [
@@ -258,6 +259,7 @@ def test_an_unknown_tool_goes_back_to_the_model_before_any_review(talk: Talk, de
     assert desk.cities == ["Oslo"]
 
 
+@pytest.mark.sqlite_by_day
 @pytest.mark.parametrize(
     "args",
     [
@@ -283,6 +285,7 @@ def test_arguments_that_break_the_schema_go_back_to_the_model_before_any_review(
     assert chat.pending_review("t") is None
 
 
+@pytest.mark.sqlite_by_day
 @pytest.mark.parametrize("ids", [["x", "x"], [None, None], ["", ""], ["x", None]], ids=str)
 def test_calls_whose_ids_are_missing_or_repeated_are_shown_and_decided_each(
     talk: Talk, desk: Desk, ids: list[str | None]

@@ -206,6 +206,7 @@ DOORS = {
 }
 
 
+@pytest.mark.sqlite_by_day
 @pytest.mark.parametrize("door", DOORS)
 def test_every_door_says_that_the_values_were_removed(alone: Finished, door: str) -> None:
     alone.apply()
@@ -234,6 +235,7 @@ COMMANDS = {
 }
 
 
+@pytest.mark.sqlite_by_day
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("as_json", [False, True])
 def test_every_command_reads_what_is_left(alone: Finished, name: str, as_json: bool) -> None:
@@ -292,6 +294,7 @@ def test_a_dry_run_changes_nothing(finished: Finished) -> None:
     assert finished.get(f"runs/{finished.run_id}").json()["answer"] == f"I told {MARK}."
 
 
+@pytest.mark.sqlite_by_day
 @pytest.mark.parametrize(
     "words",
     [(), ("--older-than", "90d", "--thread", "t1"), ("--older-than", "soon"), ("--older-than", "-1d")],

@@ -28,6 +28,8 @@ from tests.web.served import Served
 
 __all__ = ["elsewhere"]
 
+pytestmark = pytest.mark.sqlite_by_day
+
 PASSWORD, PIN = "MARK-of-the-schema-9f", "MARK-of-the-policy-77"
 MARK = "MARK"
 POLICY = Policy(
