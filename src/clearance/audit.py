@@ -69,6 +69,7 @@ class AuditKind(StrEnum):
     PERSON_ROLE_CHANGED = "person:role-changed"
     PERSON_GROUPS_CHANGED = "person:groups-changed"
     PERSON_INVITED = "person:invited"
+    PERSON_JOINED = "person:joined"
     PERSON_PASSWORD_SET = "person:password-set"
     PERSON_SIGNED_IN = "person:signed-in"
     PERSON_SIGNED_OUT = "person:signed-out"

@@ -3,6 +3,7 @@
 They are known by the provider and its subject. Role and groups are renewed each time they come.
 """
 
+import shlex
 from dataclasses import replace
 from datetime import datetime
 from itertools import count
@@ -10,9 +11,9 @@ from itertools import count
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.errors import ConflictError, ForbiddenError
+from clearance.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
 from clearance.identity import IdentityProvider, Told
-from clearance.people import SYSTEM, Person, Role, SessionLimits
+from clearance.people import SYSTEM, Kind, Person, Role, SessionLimits, has_role
 from clearance.signing_in import Client, SignedIn, end_sessions, start_session
 from clearance.store import audit, identities, people
 from clearance.store.database import Database
@@ -39,7 +40,7 @@ def admit(
     with database.write() as tx:
         now = database.now(tx)
         known = identities.known_as(tx, issuer=provider.issuer, subject=told.subject)
-        refusal = _refusal(provider, known, told)
+        refusal = _refusal(tx, provider, known, told)
         if refusal is None:
             person = (
                 _made(tx, provider, told, now) if known is None else _renewed(tx, provider, known, told, now)
@@ -58,8 +59,30 @@ def admit(
         if known is not None and not known.disabled:
             _renewed(tx, provider, known, told, now)
             end_sessions(database, tx, known.id, by=SYSTEM, reason="the provider gives no role any more")
-        refused(tx, known, why="disabled" if known is not None and known.disabled else "role", now=now)
-    raise ForbiddenError(refusal)
+        refused(tx, known, why=refusal[0], now=now)
+    raise ForbiddenError(refusal[1])
+
+
+def join(database: Database, provider: IdentityProvider, id: str, *, subject: str, by: str) -> Person:
+    """Say as an admin that a person who is here is whom the provider means by a subject.
+
+    Their groups are renewed when they come. Raises `ForbiddenError`, `NotFoundError`, `InvalidInputError`,
+    and `ConflictError` where that subject is somebody here.
+    """
+    if not subject or not subject.isprintable():
+        raise InvalidInputError("A subject is the text by which the provider knows them. It is not empty.")
+    with database.write() as tx:
+        admin, person, now = people.person(tx, by), people.person(tx, id), database.now(tx)
+        if not has_role(admin, Role.ADMIN) or admin.kind is Kind.AGENT or admin.disabled:
+            raise ForbiddenError("Only an admin says who somebody is.")
+        if person.kind is Kind.AGENT:
+            raise NotFoundError(f"{id} is an agent, and signs in nowhere.")
+        if not identities.add(tx, id, issuer=provider.issuer, subject=subject, now=now):
+            known = identities.known_as(tx, issuer=provider.issuer, subject=subject)
+            raise ConflictError(f"There that is {known.id if known else 'somebody'} here already.")
+        facts = {"issuer": provider.issuer}
+        audit.write(tx, AuditKind.PERSON_JOINED, id, actor=by, now=now, facts=facts)
+        return person
 
 
 def refused(tx: Connection, person: Person | None, *, why: str, now: datetime) -> None:
@@ -69,11 +92,23 @@ def refused(tx: Connection, person: Person | None, *, why: str, now: datetime) -
     audit.write(tx, AuditKind.PERSON_SIGN_IN_FAILED, who, actor=SYSTEM, now=now, facts=facts)
 
 
-def _refusal(provider: IdentityProvider, known: Person | None, told: Told) -> str | None:
+def _refusal(
+    tx: Connection, provider: IdentityProvider, known: Person | None, told: Told
+) -> tuple[str, str] | None:
+    """Return why somebody does not come in, as a word and as a sentence; None where they do."""
     if known is not None and known.disabled:
-        return f"{known.name} is disabled here. Ask an admin."
-    has_role_here = known is not None and not provider.claim
-    return None if told.role is not None or has_role_here else _NO_ROLE
+        return "disabled", f"{known.name} is disabled here. Ask an admin."
+    if told.role is None and (known is None or provider.claim):
+        return "role", _NO_ROLE
+    same = people.by_id(tx, [told.id]).get(told.id) if known is None else None
+    if same is not None and same.kind is Kind.PERSON and same.id not in identities.those_with(tx):
+        # A second account would let one human decide what they asked for, and be two of a quorum.
+        return "name", (
+            f"Somebody here is called {told.id} and has not come this way. If that is you, ask an admin for: "
+            f"clearance people join {shlex.quote(told.id)} --subject {shlex.quote(told.subject)}. "
+            "If not, the admin adds another person for you, and joins that one."
+        )
+    return None
 
 
 def _made(tx: Connection, provider: IdentityProvider, told: Told, now: datetime) -> Person:

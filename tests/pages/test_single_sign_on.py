@@ -11,9 +11,11 @@ from httpx2 import Response
 from sqlalchemy import select
 
 from clearance.audit import AuditKind
+from clearance.errors import ConflictError, ForbiddenError
 from clearance.membership import disable
 from clearance.people import Role
 from clearance.policy import Risk
+from clearance.single_sign_on import join
 from clearance.store import people
 from clearance.store.tables import entries, failed_sign_ins
 from clearance.web.pages.stepping_up import StepUp, wanted
@@ -221,16 +223,24 @@ def test_a_provider_that_is_away_is_said_to_be(both: Both) -> None:
 
 def test_a_name_there_never_makes_somebody_a_person_who_is_here(both: Both) -> None:
     both.provider.user = User("u-9", {"preferred_username": OWNER, "email": f"{OWNER}@example.org"})
-    assert both.sign_in(both.site.browser()).status_code == 303
-    known = both.known()
-    assert known.keys() == {OWNER, f"{OWNER}-2"}
-    assert (known[OWNER].role, known[f"{OWNER}-2"].role) == (Role.ADMIN, Role.REVIEWER)
+    answer = both.sign_in(both.site.browser())
+    assert answer.status_code == 403
+    assert f"clearance people join {OWNER} --subject u-9" in Page(answer.text).text
+    assert both.known().keys() == {OWNER}
 
 
-def test_nobody_there_becomes_what_the_product_itself_is_called_in_the_trail(both: Both) -> None:
-    both.provider.user = User("u-9", {"preferred_username": "Clearance"})
+def test_whom_an_admin_joins_is_one_person_by_either_way(both: Both) -> None:
+    database, provider = both.site.workspace.database, both.site.app.state.provider.settings
+    both.site.add("eva", role=Role.VIEWER)
+    with pytest.raises(ForbiddenError):
+        join(database, provider, "eva", subject="u-1", by="eva")
+    join(database, provider, "eva", subject="u-1", by=OWNER)
+    with pytest.raises(ConflictError, match="is eva here already"):
+        join(database, provider, OWNER, subject="u-1", by=OWNER)
     assert both.sign_in(both.site.browser()).status_code == 303
-    assert both.known().keys() == {OWNER, "clearance-2"}
+    assert both.known().keys() == {OWNER, "eva"}
+    assert both.known()["eva"].role is Role.REVIEWER
+    assert both.site.signed_in("eva").get("/me/sessions").status_code == 200
 
 
 def test_a_subject_stays_who_it_is_whatever_it_is_called_there(both: Both) -> None:

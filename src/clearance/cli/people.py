@@ -39,6 +39,7 @@ def register(app: typer.Typer) -> None:
     group.command()(role)
     group.command()(groups)
     group.command()(link)
+    group.command()(join)
     group.command()(disable)
     group.command()(enable)
     app.add_typer(group, name="people", help="Add, list and change the people of the workspace.")
@@ -211,6 +212,30 @@ def enable(ctx: typer.Context, id: Id, *, as_json: Json = False) -> None:
 
         person = membership.enable(c.database, id, by=c.person)
     _tell(options, person, f"{person.name} may come in again.")
+
+
+def join(
+    ctx: typer.Context,
+    id: Id,
+    *,
+    subject: Annotated[
+        str, typer.Option(metavar="SUBJECT", help="Who they are for the identity provider: its `sub`.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Say that a person is whom the identity provider means by a subject.
+
+    From then on they come in by either way, and are one person.
+    """
+    options = options_of(ctx, as_json=as_json)
+    with opened(options) as c:
+        from clearance.errors import SettingsError
+        from clearance.single_sign_on import join
+
+        if c.identity_provider is None:
+            raise SettingsError("There is no identity provider here: set CLEARANCE_OIDC_ISSUER first.")
+        person = join(c.database, c.identity_provider, id, subject=subject, by=c.person)
+    _tell(options, person, f"{person.name} comes in through {c.identity_provider.issuer}, too.")
 
 
 def _mode(c: "Clearance") -> "Mode":

@@ -55,6 +55,7 @@ SENTENCES: Mapping[str, str] = {
     AuditKind.PERSON_ROLE_CHANGED: "{actor} changed the role of {subject}",
     AuditKind.PERSON_GROUPS_CHANGED: "{actor} changed the groups of {subject}",
     AuditKind.PERSON_INVITED: "{actor} made a one-time link for {subject}",
+    AuditKind.PERSON_JOINED: "{actor} joined {subject} with who they are at the identity provider",
     AuditKind.PERSON_PASSWORD_SET: "{actor} set the password of {subject}",
     AuditKind.PERSON_SIGNED_IN: "{subject} signed in",
     AuditKind.PERSON_SIGNED_OUT: "{subject} signed out",
