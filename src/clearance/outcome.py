@@ -47,11 +47,14 @@ class Outcome:
         return self.state not in SUCCESS
 
 
+_NOT_AGAIN = "Do not try it again unless you are asked to."
+
+
 def rejected(call: ReviewedCall) -> str:
     """Say that people rejected the call."""
     why = refusal_reasons(call)
     reason = f" Reason: {why}" if why else ""
-    return f"A reviewer rejected this call; {call.tool} did not run.{reason}"
+    return f"A reviewer rejected this call; {call.tool} did not run. {_NOT_AGAIN}{reason}"
 
 
 def revised(call: ReviewedCall) -> str:

@@ -18,6 +18,7 @@ PAY = ("pay", {"account": "A", "cents": 5})
 REFUND = ("refund", {"account": "A", "cents": 5})
 LOOK = ("look", {"place": "shop"})
 APPROVE = {"type": "approve"}
+REJECTED = "A reviewer rejected this call; pay did not run. Do not try it again unless you are asked to."
 REJECT = {"type": "reject", "message": "not now"}
 CONFIG: Any = {"configurable": {"thread_id": "t"}}
 

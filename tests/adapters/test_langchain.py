@@ -20,6 +20,7 @@ from tests.adapters.middleware import (
     PAY,
     REFUND,
     REJECT,
+    REJECTED,
     agent,
     answers,
     ask,
@@ -124,7 +125,7 @@ def test_a_rejected_and_an_answered_call_do_not_run(workspace: Clearance, done: 
     result = resume(graph, respond, {**REJECT, "call": first})
     assert done == []
     assert answers(result["messages"]) == [
-        "A reviewer rejected this call; pay did not run. Reason: not now",
+        f"{REJECTED} Reason: not now",
         "it is paid",
     ]
     assert [m.status for m in result["messages"] if isinstance(m, ToolMessage)] == ["error", "success"]
@@ -227,6 +228,24 @@ def test_an_earlier_resume_value_is_not_submitted_again_for_another_person(
     result = resume(graph, REJECT, config=cem)
     assert done == []
     assert "rejected" in answers(result["messages"])[0]
+
+
+def test_an_answer_that_names_the_interrupt_names_the_review(workspace: Clearance, done: list[Any]) -> None:
+    other = ("pay", {"account": "B", "cents": 9})
+    graph = agent(workspace, [calls(PAY), calls(other), "Done."], tools(done))
+
+    def by_id(paused: Any) -> Command[Any]:
+        [interrupt] = paused["__interrupt__"]
+        return Command(resume={interrupt.id: {"decisions": [APPROVE]}})
+
+    first = by_id(graph.invoke({"messages": [("user", "Pay.")]}, CONFIG))
+    second = by_id(graph.invoke(first, CONFIG))
+    assert done == [("pay", "A", 5)]
+    late = graph.invoke(first, CONFIG)
+    assert "__interrupt__" in late
+    assert done == [("pay", "A", 5)]
+    assert graph.invoke(second, CONFIG)["messages"][-1].content == "Done."
+    assert done == [("pay", "A", 5), ("pay", "B", 9)]
 
 
 def test_a_late_repetition_of_an_approval_does_not_approve_the_next_call(

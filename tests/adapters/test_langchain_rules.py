@@ -15,7 +15,19 @@ from clearance import ClearanceMiddleware
 from clearance.adapters.langchain_rules import read_policy
 from clearance.errors import PolicyError
 from clearance.workspace import Clearance
-from tests.adapters.middleware import APPROVE, CONFIG, LOOK, PAY, REFUND, agent, answers, ask, resume, tools
+from tests.adapters.middleware import (
+    APPROVE,
+    CONFIG,
+    LOOK,
+    PAY,
+    REFUND,
+    REJECTED,
+    agent,
+    answers,
+    ask,
+    resume,
+    tools,
+)
 from tests.scripted import ScriptedModel, calls
 
 BOTH = ["approve", "reject"]
@@ -207,7 +219,7 @@ def test_a_when_that_flips_after_a_rejection_does_not_run_the_call(
     asks[0] = False
     result = resume(graph, {"type": "reject"})
     assert done == []
-    assert answers(result["messages"]) == ["A reviewer rejected this call; pay did not run."]
+    assert answers(result["messages"]) == [REJECTED]
 
 
 def test_a_when_that_changes_its_mind_each_time_comes_to_an_end(

@@ -22,6 +22,7 @@ from tests.adapters.middleware import (
     CONFIG,
     PAY,
     REJECT,
+    REJECTED,
     agent,
     answers,
     ask,
@@ -60,7 +61,7 @@ def test_a_rejected_call_does_not_run_when_another_middleware_jumps_to_the_tools
     ask(graph)
     result = resume(graph, REJECT)
     assert done == []
-    assert answers(result["messages"]) == ["A reviewer rejected this call; pay did not run. Reason: not now"]
+    assert answers(result["messages"]) == [f"{REJECTED} Reason: not now"]
 
 
 def test_jumping_over_the_question_to_the_tools_asks_it_all_the_same(

@@ -63,6 +63,12 @@ def test_a_result_is_told_in_the_language_of_the_question(model: Model, language
     assert "outbox/1.eml" in said
 
 
+def rejected_text(reason: str) -> str:
+    """Return how the model is told of a rejection."""
+    not_again = "Do not try it again unless you are asked to."
+    return f"A reviewer rejected this call; send_email did not run. {not_again}{reason}"
+
+
 @pytest.mark.parametrize(
     ("language", "words", "question"),
     [
@@ -74,7 +80,7 @@ def test_a_result_is_told_in_the_language_of_the_question(model: Model, language
 def test_a_rejection_is_explained_with_its_reason_and_followed_by_a_question(
     model: Model, language: str, words: str, question: str
 ) -> None:
-    text = "A reviewer rejected this call; send_email did not run. Reason: too early"
+    text = rejected_text(" Reason: too early")
     said = after_mail(model, ended(CallState.REJECTED, text), language=language)
     assert words in said
     assert question in said
@@ -86,7 +92,7 @@ def test_a_rejection_is_explained_with_its_reason_and_followed_by_a_question(
     [
         (
             CallState.REJECTED,
-            "A reviewer rejected this call; send_email did not run.",
+            rejected_text(""),
             ("gave no reason", "tanpa memberi alasan", "没有给出理由"),
         ),
         (CallState.REJECTED, expired("send_email"), ("in time", "sebelum tenggat", "期限内")),

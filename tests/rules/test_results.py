@@ -161,7 +161,8 @@ def test_a_rejection_says_so_with_its_reason() -> None:
     place = Desk(review(call("c1")))
     place.decide([reject(message="not now")])
     said = rejected(place.review.calls[0])
-    assert said == "A reviewer rejected this call; send_email did not run. Reason: not now"
+    not_again = "Do not try it again unless you are asked to."
+    assert said == f"A reviewer rejected this call; send_email did not run. {not_again} Reason: not now"
 
 
 @pytest.mark.parametrize("state", list(CallState))

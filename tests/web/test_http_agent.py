@@ -18,6 +18,7 @@ pytestmark = pytest.mark.sqlite_by_day
 
 GUIDE = (ROOT / "docs" / "how-to" / "http-agent.md").read_text(encoding="utf-8")
 STEPS = re.findall(r"^```http\n(\w+) (\S+)\n(.*?)```\n\n```json\n(.*?)```", GUIDE, re.DOTALL | re.MULTILINE)
+NOT_AGAIN = "Do not try it again unless you are asked to."
 EXAMPLE = ROOT / "examples" / "http_agent.py"
 
 
@@ -55,7 +56,7 @@ def test_the_requests_of_the_guide_are_answered_as_it_says(served: Served) -> No
         ),
         (
             {"type": "reject", "message": "no"},
-            ["rejected: A reviewer rejected this call; send did not run. Reason: no"],
+            [f"rejected: A reviewer rejected this call; send did not run. {NOT_AGAIN} Reason: no"],
         ),
     ],
 )

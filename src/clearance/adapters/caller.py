@@ -28,6 +28,9 @@ from clearance.store.runs import BELOW
 inside: ContextVar[str] = ContextVar("clearance_inside", default="")
 """The thread and the key of the call whose tool runs here, for agents that the tool runs."""
 
+_BY_INTERRUPT = "__pregel_resume_map"
+"""Where LangGraph's configuration has the values of a resume by the ids of the interrupts they are for."""
+
 
 def run_of(messages: Sequence[BaseMessage], *, ledger: Ledger, program: str, person: str) -> Run:
     """Return the run of the present turn: the one that its message from a person begins, made when new.
@@ -85,13 +88,14 @@ def submit(gate: Gate, review: Review, resumed: object, *, by: str) -> str:
     """Submit a resume value that somebody sent by hand; return why it was refused, or nothing.
 
     It goes through the same checks as every other door, and nothing is raised here: a value that is
-    wrong must not come back at every later resume.
+    wrong must not come back at every later resume. A value that was sent for one interrupt by its id names
+    the review by that.
     """
     sent = resumed if isinstance(resumed, dict) else {}
     try:
         if sent.get("review_id") not in (None, review.id):
             return f"The decisions name review {sent['review_id']}; {review.id} waits."
-        if sent.get("review_id") is None:
+        if sent.get("review_id") is None and not _names_its_pause(resumed):
             gate.decide_waiting(review.thread_id, sent.get("decisions"), by=by)
         else:
             version = int(sent.get("version", review.version))
@@ -99,6 +103,15 @@ def submit(gate: Gate, review: Review, resumed: object, *, by: str) -> str:
     except (ClearanceError, ValueError, TypeError) as error:
         return str(error)
     return ""
+
+
+def _names_its_pause(resumed: object) -> bool:
+    """Whether the value was sent as `{interrupt's id: value}`, which LangGraph gives to that pause alone.
+
+    The same object, and not its like: one that was sent without a name before may be kept, and come again.
+    """
+    given = _configured().get(_BY_INTERRUPT)
+    return isinstance(given, dict) and any(value is resumed for value in given.values())
 
 
 def _configured() -> dict[str, Any]:

@@ -22,6 +22,7 @@ MAX_BODY = 1_500_000
 Words = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 """A text of people that every database keeps: one without null characters."""
 
+_OF_ONE = {"are": "is", "hold": "holds", "give": "gives"}
 _TAKES_BODY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -90,4 +91,5 @@ def _read(body: bytes) -> Any:
     except UnicodeDecodeError:
         raise InvalidInputError("The body is not UTF-8.") from None
     except InvalidInputError as error:
-        raise InvalidInputError(str(error).replace("The arguments", "The body", 1)) from None
+        verb, _, rest = str(error).removeprefix("The arguments ").partition(" ")
+        raise InvalidInputError(f"The body {_OF_ONE.get(verb, verb)} {rest}") from None
