@@ -12,6 +12,9 @@ from sqlalchemy import Connection
 from clearance.audit import AuditKind
 from clearance.errors import ConflictError, ForbiddenError, InvalidInputError
 from clearance.expression import Cel
+from clearance.once import Once
+from clearance.once import claim as claim_once
+from clearance.once import keep as keep_once
 from clearance.people import SYSTEM, Kind, Person, Role, counts_for, has_role, refusal
 from clearance.policy import Verdict
 from clearance.recalling import entitled
@@ -37,15 +40,23 @@ _OPEN = (StandingState.DRAFTED, StandingState.ACTIVE)
 
 
 def draft(
-    database: Database, review_id: str, terms: Terms, *, by: str, rule_id: str, call: str | None = None
+    database: Database,
+    review_id: str,
+    terms: Terms,
+    *,
+    by: str,
+    rule_id: str,
+    call: str | None = None,
+    once: Once[StandingRule] | None = None,
 ) -> StandingRule:
     """Remember a call of a review, as one of the people who may decide it; return the rule as it then is.
 
     `call` is its key; it may be left out where the review has one. The rule is active where one person is
     enough for the call, else drafted. Raises `NotFoundError`, `ForbiddenError`, and `InvalidInputError` for
-    terms, or a call, that cannot be remembered.
+    terms, or a call, that cannot be remembered; `Repeated` for a request that was done before.
     """
     with database.write() as tx:
+        claim_once(database, tx, once)
         review = reviews.review(tx, review_id)
         found = _named(review, call)
         person = people.person(tx, by)
@@ -59,7 +70,9 @@ def draft(
         facts = {"review": review.id, "call": found.key, "tool": found.tool, "uses": made.uses}
         facts |= {"expires_at": made.expires_at.isoformat(), "fingerprint": found.fingerprint}
         audit.write(tx, AuditKind.STANDING_RULE_DRAFTED, made.id, actor=by, now=now, facts=facts)
-        return _approved(tx, made, found, by=by, now=now)
+        drafted = _approved(tx, made, found, by=by, now=now)
+        keep_once(tx, once, drafted)
+        return drafted
 
 
 def approve(database: Database, rule_id: str, *, by: str) -> StandingRule:

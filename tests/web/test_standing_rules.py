@@ -83,6 +83,17 @@ def test_what_cannot_be_remembered_is_refused_with_its_place(
     assert _listed(served, query="?all=true") == []
 
 
+def test_a_rule_that_is_asked_for_again_under_the_same_name_is_made_once(served: Served) -> None:
+    body = {"review_id": ask(served).id, **TERMS}
+    headers = served.key() | {"Idempotency-Key": "k1"}
+    answers = [served.http.post("/api/v1/standing-rules", json=body, headers=headers) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [201, 201]
+    assert answers[0].text == answers[1].text
+    assert len(_listed(served)) == 1
+    other = served.http.post("/api/v1/standing-rules", json={**body, "uses": 3}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+
+
 def test_agents_remember_nothing_and_see_only_what_is_about_them(served: Served) -> None:
     for name in ("bot", "other"):
         served.add_agent(name)

@@ -18,7 +18,8 @@ from clearance.web.access import Caller, Workspace
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.paging import PAGE, Limit
 from clearance.web.problems import refusals
-from clearance.web.records import StandingRulePage, StandingRuleRecord, exact
+from clearance.web.records import StandingRulePage, StandingRuleRecord, exact, exact_text
+from clearance.web.repeats import IdempotencyKey, answered
 from clearance.web.reviews import seen
 
 router = APIRouter(prefix="/api/v1", route_class=StrictRoute, tags=["standing rules"])
@@ -59,15 +60,25 @@ def list_standing_rules(
 @router.post(
     "/standing-rules", status_code=201, response_model=StandingRuleRecord, responses=refusals(403, 404)
 )
-def draft(here: Workspace, by: Caller, body: Drafted) -> Response:
+def draft(here: Workspace, by: Caller, body: Drafted, *, idempotency_key: IdempotencyKey = None) -> Response:
     """Remember a call that you may decide. It is used once as many people approve as the call needs."""
     with here.database.read() as tx:
         seen(reviews.review(tx, body.review_id), by=by)
     terms = Terms(
         body.uses, lasting(body.lasts), free=tuple(body.free), when=body.when, thread_only=body.thread_only
     )
-    made = remembering.draft(here.database, body.review_id, terms, by=by.id, rule_id=new_id(), call=body.call)
-    return exact(standing_record(made), status=201)
+    text = answered(
+        here.database,
+        idempotency_key,
+        lambda once: remembering.draft(
+            here.database, body.review_id, terms, by=by.id, rule_id=new_id(), call=body.call, once=once
+        ),
+        by=by,
+        route="standing-rules",
+        said=body,
+        answer=lambda _, made: exact_text(standing_record(made)),
+    )
+    return Response(text, status_code=201, media_type="application/json")
 
 
 @router.post(

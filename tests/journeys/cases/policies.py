@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from clearance.errors import PolicyError
 from clearance.policy import Effect, Policy, Predicate, Rule, Threshold
 from tests.journeys.cases.loading import CaseError, Fixtures
 from tests.journeys.cases.rule_texts import Condition, condition, negated, rule_function
@@ -29,17 +30,24 @@ def read_policy(said: str | Said, fixtures: Fixtures, *, override: Iterable[Said
     spec = resolved(said, fixtures)
     front: dict[str, Said] = {}
     for rule in override:
-        for tool in rule["tools"]:
+        for tool in _tools(rule):
             front[tool] = {**rule, **front.get(tool, {})}
     by_tool: dict[str, Said] = {}
     for rule in spec.get("rules", []):
-        for tool in rule["tools"]:
+        for tool in _tools(rule):
             by_tool.setdefault(tool, rule)
     rules: list[Rule] = []
     for tool in {**by_tool, **front}:
         rules += _rules(tool, {**by_tool.get(tool, {}), **front.get(tool, {})}, folder=folder)
     unknown: Any = spec.get("unknown_tool", "approval")
     return Policy(rules=tuple(rules), default=_EFFECTS.get(unknown, unknown))
+
+
+def _tools(rule: Said) -> list[str]:
+    """Return the tools that a rule is about; one that is about none is refused as a policy file's is."""
+    if not isinstance(rule.get("tools"), list):
+        raise PolicyError(f"A rule names its tools; this one says {', '.join(map(repr, rule))}.")
+    return list(rule["tools"])
 
 
 def resolved(said: str | Said, fixtures: Fixtures) -> Said:
