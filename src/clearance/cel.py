@@ -8,7 +8,7 @@ interpreter's lock while it works, and cannot be stopped: what it is given is bo
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.machinery import PathFinder
 from importlib.util import find_spec, module_from_spec
@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from clearance import unambiguous
-from clearance.expression import CHECKED, VARIABLES, Cel, Comparison, Flaw, Origin, read
+from clearance.expression import CHECKED, VARIABLES, Cel, Comparison, Flaw, Origin, Path, read
 from clearance.toolcall import MAX_DEPTH
 
 MAX_WORK = 2**28
@@ -47,6 +47,9 @@ def answer(condition: Cel, tool: str, *, arguments: Mapping[str, Any], origin: O
     items = max(longest, condition.text.count(",")) if reading.loops else 1
     if len(condition.text) * size * items > MAX_WORK:
         raise UnansweredError("the arguments are too large for it")
+    for path in reading.walked:
+        if not all(isinstance(value, list | tuple) for value in _at(arguments, path)):
+            raise UnansweredError("a loop goes through what is no list")
     for comparison in reading.comparisons:
         nullable = Comparison(comparison.path, "null") in reading.comparisons
         _check_kind(arguments, comparison, nullable=nullable)
@@ -146,15 +149,29 @@ def _measure(value: object, *, left: int = MAX_DEPTH) -> tuple[int, int]:
 
 def _check_kind(arguments: Mapping[str, Any], comparison: Comparison, *, nullable: bool) -> None:
     """Refuse to compare text with a number and the like, which CEL answers with "not equal"."""
-    value: object = arguments
-    for name in comparison.path:
-        if not isinstance(value, Mapping) or name not in value:
-            return
-        value = value[name]
-    kinds = {str: "text", bool: "bool", int: "number", float: "number", type(None): "null"}
-    kind = kinds.get(type(value), "other")
-    if comparison.kind != "null" and kind != comparison.kind and not (nullable and kind == "null"):
-        raise UnansweredError(f"an argument is no {comparison.kind}, and is compared with one")
+    for value in _at(arguments, comparison.path):
+        kinds = {str: "text", bool: "bool", int: "number", float: "number", type(None): "null"}
+        kind = kinds.get(type(value), "other")
+        if comparison.kind != "null" and kind != comparison.kind and not (nullable and kind == "null"):
+            raise UnansweredError(f"an argument is no {comparison.kind}, and is compared with one")
+
+
+def _at(value: object, path: Path) -> Iterator[object]:
+    """Give what stands at a path; nothing where there is nothing."""
+    if not path:
+        yield value
+        return
+    step, *rest = path
+    inner: Iterable[object] = ()
+    match step, value:
+        case None, list() | tuple():
+            inner = value
+        case str(), Mapping() if step in value:
+            inner = (value[step],)
+        case int(), list() | tuple() if step < len(value):
+            inner = (value[step],)
+    for each in inner:
+        yield from _at(each, tuple(rest))
 
 
 @lru_cache(maxsize=512)

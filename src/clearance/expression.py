@@ -78,21 +78,29 @@ class Flaw:
     message: str
 
 
+Path = tuple[str | int | None, ...]
+"""Steps into the arguments: the name of a field, the number of an item, or None for each item of a list."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """An argument that is compared with a written value of this kind: text, number, bool or null."""
 
-    path: tuple[str, ...]
+    path: Path
     kind: str
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What an expression says: which variables, which arguments (with their places), and what is wrong."""
+    """What an expression says: which variables, which arguments (with their places), and what is wrong.
+
+    `walked` are the arguments that loops go through.
+    """
 
     names: frozenset[str]
     arguments: tuple[tuple[str, int], ...]
     comparisons: tuple[Comparison, ...]
+    walked: tuple[Path, ...]
     patterns: tuple[tuple[str, int], ...]
     loops: int
     flaws: tuple[Flaw, ...]
@@ -110,7 +118,7 @@ def read(text: str) -> Reading:
     """Return what an expression says. Never raises; what is no CEL at all is for its parser to find."""
     if len(text) > MAX_TEXT:
         flaw = Flaw(0, f"is longer than {MAX_TEXT} characters: make it several rules")
-        return Reading(frozenset(), (), (), (), 0, (flaw,))
+        return Reading(frozenset(), (), (), (), (), 0, (flaw,))
     tokens = [
         _Token(str(found.lastgroup), found.group(), found.start())
         for found in _TOKEN.finditer(text)
@@ -118,14 +126,19 @@ def read(text: str) -> Reading:
     ]
     at = _Tokens(tokens)
     bound = dict(_bound(at))
+    loops = tuple(_walks(at))
     return Reading(
         names=frozenset(token.text for _, token in at.free_names() if token.text in VARIABLES),
         arguments=tuple(_arguments(at)),
-        comparisons=tuple(_comparisons(at)),
+        comparisons=tuple(_comparisons(at, loops)),
+        walked=tuple(loop.path for loop in loops if loop.path is not None),
         patterns=tuple(_patterns(at)),
         loops=len(bound),
         flaws=tuple(
-            sorted([*_too_deep(at), *_loops(at), *_matches(at), *_unknown(at, bound)], key=lambda f: f.offset)
+            sorted(
+                [*_too_deep(at), *_loops(at), *_hidden(at), *_matches(at), *_unknown(at, bound)],
+                key=lambda f: f.offset,
+            )
         ),
     )
 
@@ -166,19 +179,39 @@ class _Tokens:
                 return index
         return len(self._tokens)
 
-    def path(self, index: int) -> tuple[tuple[str, ...], int]:
-        """Return the fields behind the name at `index`, and the place behind the last of them."""
-        fields: list[str] = []
+    def opening(self, closing: int) -> int:
+        """Return the place of the bracket that is closed at `closing`."""
+        found = (index for index, token in self if token.kind == "sign" and token.text in "([{")
+        return next((index for index in found if self.closing(index) == closing), closing)
+
+    def path(self, index: int) -> tuple[Path, int]:
+        """Return the fields and items behind the name at `index`, and the place behind the last of them."""
+        fields: list[str | int | None] = []
         after = index + 1
         while True:
             if self[after].text == "." and self[after + 1].kind == "name" and self[after + 2].text != "(":
                 fields.append(self[after + 1].text)
                 after += 2
+            elif self[after].text == "[" and self[after + 2].text == "]" and self[after + 1].text.isdigit():
+                fields.append(int(self[after + 1].text))
+                after += 3
             elif self[after].text == "[" and (key := _plain(self[after + 1])) and self[after + 2].text == "]":
                 fields.append(key)
                 after += 3
             else:
                 return tuple(fields), after
+
+    def value(self, index: int) -> tuple[Path, int, int]:
+        """Return the path that begins at `index`, and the places around it and its own brackets."""
+        fields, after = self.path(index)
+        before = index - 1
+        while self[before].text == "(" and self[after].text == ")" and not self._is_call(before):
+            before, after = before - 1, after + 1
+        return fields, before, after
+
+    def _is_call(self, opening: int) -> bool:
+        name = self[opening - 1]
+        return name.kind == "name" and name.text not in _KEYWORDS
 
 
 def _too_deep(at: _Tokens) -> Iterator[Flaw]:
@@ -249,25 +282,71 @@ def _arguments(at: _Tokens) -> Iterator[tuple[str, int]]:
         if token.text == "args":
             fields, _ = at.path(index)
             if fields:
-                yield fields[0], at[index + 2].offset
+                yield str(fields[0]), at[index + 2].offset
 
 
-def _comparisons(at: _Tokens) -> Iterator[Comparison]:
-    """Give what stands directly beside a written value: `args.env != "prod"`, `args.env in ["prod"]`."""
+@dataclass(frozen=True)
+class _Loop:
+    """A loop: the name of its item, from where to where it is bound, and the argument that it walks."""
+
+    name: str
+    begin: int
+    end: int
+    path: Path | None
+
+
+def _walks(at: _Tokens) -> Iterator[_Loop]:
+    ends = {
+        after: fields for fields, _, after in (at.value(i) for i, t in at.free_names() if t.text == "args")
+    }
+    for index, _ in at.calls(*LOOPS):
+        yield _Loop(at[index + 2].text, index, at.closing(index + 1), ends.get(index - 1))
+
+
+def _hidden(at: _Tokens) -> Iterator[Flaw]:
+    """Find what is looped over or compared in a form that says not which argument it is."""
+    known = {
+        at.value(index)[2] for index, token in at.free_names() if token.text in ("args", "run", "person")
+    }
+    for index, token in at.calls(*LOOPS):
+        if index - 1 not in known:
+            yield Flaw(token.offset, "a loop walks an argument, or a list of run or person, by its name")
+    for index, _ in at.free_names():
+        after = at.path(index)[1]
+        if at[after].text == "[":
+            yield Flaw(at[after].offset, 'inside [ ] stands a number or a "name" that is written out')
+    for index, token in at:
+        if token.text not in ("==", "!=", "in") or at[index - 1].text != ")":
+            continue
+        inside = [at[place] for place in range(at.opening(index - 1), index)]
+        if any(each.text == "?" for each in inside):
+            yield Flaw(inside[0].offset, "compare the arguments themselves, and choose with && and ||")
+
+
+def _compared(at: _Tokens, loops: Sequence[_Loop]) -> Iterator[tuple[Path, int, int]]:
+    """Give the arguments, and the items of those that loops walk, with the places around them."""
     for index, token in at.free_names():
-        if token.text != "args":
-            continue
-        fields, after = at.path(index)
-        if not fields:
-            continue
+        fields, before, after = at.value(index)
+        if token.text == "args" and fields:
+            yield fields, before, after
+        for loop in loops:
+            if loop.path is not None and token.text == loop.name and loop.begin < index < loop.end:
+                yield (*loop.path, None, *fields), before, after
+
+
+def _comparisons(at: _Tokens, loops: Sequence[_Loop]) -> Iterator[Comparison]:
+    """Give what stands directly beside a written value: `args.env != "prod"`, `args.env in ["prod"]`."""
+    for path, before, after in _compared(at, loops):
         if at[after].text in ("==", "!=") and (kind := _kind(at, after + 1)):
-            yield Comparison(fields, kind)
+            yield Comparison(path, kind)
         if at[after].text == "in" and at[after + 1].text == "[" and (kind := _kind(at, after + 2)):
-            yield Comparison(fields, kind)
+            yield Comparison(path, kind)
         if at[after].text == "." and at[after + 1].text in _OF_TEXT:
-            yield Comparison(fields, "text")
-        if at[index - 1].text in ("==", "!=") and (kind := _kind(at, index - 2)):
-            yield Comparison(fields, kind)
+            yield Comparison(path, "text")
+        if at[before].text in ("==", "!=") and (kind := _kind(at, before - 1)):
+            yield Comparison(path, kind)
+        if at[before].text == "in" and (kind := _kind(at, before - 1)):
+            yield Comparison((*path, None), kind)
 
 
 def _kind(at: _Tokens, index: int) -> str | None:
