@@ -128,10 +128,8 @@ def _seen_after(workspace: clearance.Clearance, pages: list[Page]) -> float:
     """Return after how many milliseconds a new review stood in all of these inboxes."""
     review = ask(workspace, by="agent")
     asked = time.time() * 1000
-    return (
-        max(page.wait_for_function("id => window.seen[id]", arg=review.id).json_value() for page in pages)
-        - asked
-    )
+    seen = [page.wait_for_function("id => window.seen[id]", arg=review.id).json_value() for page in pages]
+    return max(float(each) for each in seen) - asked
 
 
 def _load(browser: Browser, url: str, path: str, *, cookie: str) -> Loaded:
