@@ -6,8 +6,11 @@ Several workers may run; each thread has one segment at a time, and a segment th
 import logging
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
+from typing import TypeVar
 
 from clearance import once, turns
 from clearance.adapters import foreign, speaking
@@ -38,6 +41,10 @@ TIDY_EVERY = 30.0
 RETAIN_EVERY = 24 * 3600.0
 # Between two parts of one sweep, and after the database was away.
 RETAIN_AGAIN = 10.0
+# So that what fails each time does not fill the log.
+REST_AFTER_A_BUG = 5.0
+
+Done = TypeVar("Done")
 
 log = logging.getLogger(__name__)
 
@@ -140,33 +147,22 @@ class Worker:
     def _tell(self) -> None:
         """Send what callers elsewhere want to be told; in a thread of its own, for others may be slow."""
         while not self._stopping.wait(TELL_EVERY):
-            try:
-                self.courier.turn()
-            except StoreError as error:
-                log.warning("the courier waits for the database: %s", error)
+            self._turn("the courier", self.courier.turn)
 
     def _tell_people(self) -> None:
         """Send what people want to be told; in a thread of its own, for mail servers may be slow."""
         while not self._stopping.wait(TELL_EVERY):
-            try:
-                self.messenger.turn()
-            except ClearanceError as error:
-                log.warning("the messenger waits: %s", error)
-            except Exception as error:
-                log.error("the messenger failed: %s", type(error).__name__, exc_info=error)
+            self._turn("the messenger", self.messenger.turn)
 
     def _keep_to_retention(self) -> None:
         """Remove the values of what ended long enough ago, once a day, a part at a time."""
-        wait = RETAIN_AGAIN
-        while self.retention is not None and not self._stopping.wait(wait):
-            try:
-                done = self.retention.apply(older_than=self.retain, by=SYSTEM, limit=AT_ONCE)
-                wait = RETAIN_AGAIN if done.more else RETAIN_EVERY
-                if done.threads:
-                    log.info("retention: the values of %d threads were removed", len(done.threads))
-            except StoreError as error:
-                wait = RETAIN_AGAIN
-                log.warning("retention waits for the database: %s", error)
+        wait, retention = RETAIN_AGAIN, self.retention
+        while retention is not None and not self._stopping.wait(wait):
+            apply = partial(retention.apply, older_than=self.retain, by=SYSTEM, limit=AT_ONCE)
+            done = self._turn("retention", apply)
+            wait = RETAIN_AGAIN if done is None or done.more else RETAIN_EVERY
+            if done is not None and done.threads:
+                log.info("retention: the values of %d threads were removed", len(done.threads))
 
     def _may_have_grown(self) -> bool:
         """Whether the trail may have entries to number or to seal: on SQLite, soon after a commit."""
@@ -181,16 +177,28 @@ class Worker:
     def _keep_house(self) -> None:
         swept = tidied = 0.0
         while not self._stopping.wait(NUMBER_EVERY):
-            try:
-                if self.notary is not None and self._may_have_grown():
-                    self.notary.turn()
-                if time.monotonic() - swept > SWEEP_EVERY:
-                    swept = time.monotonic()
-                    self.gate.sweep()
-                    foreign.look_after(self.ledger)
-                if time.monotonic() - tidied > TIDY_EVERY:
-                    tidied = time.monotonic()
-                    once.purge(self.ledger.database)
-                    speaking.forget_the_ended(self.ledger.database)
-            except StoreError as error:
-                log.warning("the worker waits for the database: %s", error)
+            if self.notary is not None:
+                self._turn("the notary", partial(self._number, self.notary))
+            if time.monotonic() - swept > SWEEP_EVERY:
+                swept = time.monotonic()
+                self._turn("the sweep", self.gate.sweep)
+                self._turn("the look after calls elsewhere", partial(foreign.look_after, self.ledger))
+            if time.monotonic() - tidied > TIDY_EVERY:
+                tidied = time.monotonic()
+                self._turn("the purge of requests", partial(once.purge, self.ledger.database))
+                self._turn("the purge of streams", partial(speaking.forget_the_ended, self.ledger.database))
+
+    def _number(self, notary: Notary) -> None:
+        if self._may_have_grown():
+            notary.turn()
+
+    def _turn(self, what: str, work: Callable[[], Done]) -> Done | None:
+        """Do a part of the work; None where it fails: it comes again, and keeps no other from its turn."""
+        try:
+            return work()
+        except ClearanceError as error:
+            log.warning("%s waits: %s", what, error)
+        except Exception as error:
+            log.error("%s failed: %s", what, type(error).__name__, exc_info=error)
+            self._stopping.wait(REST_AFTER_A_BUG)
+        return None
