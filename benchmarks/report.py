@@ -38,12 +38,11 @@ Profiled, and improved as decision 0013 says; this is what is left.
   and five durable transactions beside it: ask, decide with its trail and clearances, claim, take,
   finish. A ratio under one on a fresh thread would need segments that do not run LangGraph.
 - **From decision to tool.** On SQLite half of it is the claim and the take; on PostgreSQL it is the
-  round trips of the same statements and the delivery of the job. At a load of
-  2.2 the medians were 8.7 and 15.6 ms; a busier machine multiplies them.
+  round trips of the same statements and the delivery of the job. A busier machine multiplies both.
 - **An idle worker.** The notary looks ten times a second whether there is anything to number, and
   resting for longer would delay the event stream.
-- **Creates and decisions a second.** One decision takes about 3 ms of Python in one process, which
-  holds one processor, and each is flushed to the disk on SQLite. Several processes on PostgreSQL
+- **Creates and decisions a second.** A decision takes a few milliseconds of Python in one process,
+  which holds one processor, and each is flushed to the disk on SQLite. Several processes on PostgreSQL
   share the work; one process does not reach it.
 """
 

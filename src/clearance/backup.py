@@ -57,7 +57,7 @@ def back_up(database: Path, *, to: Path, keys: bytes) -> None:
     with _files_of(to):
         if to.exists() and any(to.iterdir()):
             raise SettingsError(f"{to} is not empty. Name a new folder for the backup.")
-        to.mkdir(parents=True, exist_ok=True)
+        to.mkdir(mode=0o700, parents=True, exist_ok=True)
         (to / KEYS).write_bytes(keys)
         checkpoints = database.parent / CHECKPOINTS
         if checkpoints.exists():
@@ -77,7 +77,7 @@ def restoring(backup: Path, *, to: Path) -> Iterator[Path]:
     """
     with _files_of(to):
         _check(backup, to=to)
-        to.mkdir(parents=True, exist_ok=True)
+        to.mkdir(mode=0o700, parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=".restoring-", dir=to))
     try:
         if (backup / CHECKPOINTS).exists():

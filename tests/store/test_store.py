@@ -1,7 +1,9 @@
 """The store on both databases: transactions that end well or not at all, exact values, one clock."""
 
 import json
+import os
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -15,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
+import clearance
 from clearance.errors import SettingsError, StoreError
 from clearance.store import people
 from clearance.store import tables as t
@@ -164,6 +167,22 @@ def test_a_file_that_is_no_database_is_refused_with_a_sentence(tmp_path: Path) -
         database.migrate()
     database.close()
     assert file.read_text().startswith("this is no database")
+
+
+def test_what_is_made_is_for_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        with clearance.open(home=tmp_path / "workspace", person="ann", worker=False) as opened:
+            opened.checkpointer()
+            modes = {
+                path.name: stat.S_IMODE(path.stat().st_mode)
+                for path in (opened.home, *opened.home.glob("*.db*"))
+            }
+    finally:
+        os.umask(before)
+    assert modes.pop("workspace") == 0o700
+    assert {"clearance.db", "checkpoints.db"} <= modes.keys()
+    assert set(modes.values()) == {0o600}
 
 
 def test_a_server_that_is_not_there_is_a_store_error(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from clearance.adapters.checkpoints import (
 )
 from clearance.adapters.superseded import Saved, Tables, saved_as
 from clearance.killpoints import at
-from clearance.store.database import PATIENCE
+from clearance.store.database import PATIENCE, make_private
 
 # Decodes a checkpoint's row, but none of the values in it: only their names are wanted.
 _NAMES = JsonPlusSerializer(__unpack_ext_hook__=lambda _code, _data: None)
@@ -30,6 +30,7 @@ class FencedSqliteSaver(FencedSaver, SqliteSaver):
     """See FencedSaver. The fences are a table here: two SQLite files have no common commit."""
 
     def __init__(self, path: Path) -> None:
+        make_private(path)
         with translated(sqlite3.OperationalError):
             # Transactions are begun by name: sqlite3's own would take the write lock too late.
             connection = sqlite3.connect(

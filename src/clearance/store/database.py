@@ -221,7 +221,7 @@ def _parse(url: str) -> URL:
 def _prepare_file(url: URL) -> None:
     path = Path(url.database or "").absolute()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise SettingsError(f"The folder of the database cannot be made: {error.strerror}") from error
     kind = _file_system(path.parent)
@@ -230,6 +230,17 @@ def _prepare_file(url: URL) -> None:
             f"{path} is on a network file system ({kind}), where SQLite loses data. "
             "Use a local disk, or PostgreSQL."
         )
+    make_private(path)
+
+
+def make_private(path: Path) -> None:
+    """Make an empty file for its owner alone, where there is none: arguments and messages will lie in it."""
+    try:
+        path.touch(mode=0o600, exist_ok=False)
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise SettingsError(f"The file {path} cannot be made: {error.strerror}") from error
 
 
 def _file_system(folder: Path) -> str:
