@@ -8,6 +8,7 @@ Between take and keep the outcome is unknown. Whoever finds a call there without
 (`uncertain`) and asks a person; it is run again only where the tool says that this is safe.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,8 @@ from clearance.store.database import retrying
 from clearance.taking import let_go, resume, take, take_again
 from clearance.toolcall import Tool, ToolCall, parse_arguments
 from clearance.tracing import in_run
+
+log = logging.getLogger(__name__)
 
 POLL = 0.05
 
@@ -200,7 +203,8 @@ class Execution:
         if tool.verify is not None and not again:
             try:
                 value = tool.verify(parse_arguments(taken.arguments), taken.idempotency_key)
-            except Exception:  # noqa: BLE001 - a check that fails has checked nothing
+            except Exception as error:  # noqa: BLE001 - a check that fails has checked nothing
+                log.warning("the check of what became of %s failed: %s", tool.name, type(error).__name__)
                 return retrying(lambda: conclude(self._ledger, taken, fence=context.fence))
             if value is not None:
                 return retrying(lambda: keep(self._ledger, taken, read_result(value)))

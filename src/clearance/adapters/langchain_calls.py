@@ -5,8 +5,8 @@ more than text: content in blocks, an artifact, a `Command` that changes the sta
 rest is kept beside it, so that a call that ended gives the same result when its turn is resumed elsewhere.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from contextvars import Context
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +27,8 @@ from clearance.results import Result
 from clearance.store import calls as ledger_rows
 from clearance.store.runs import BELOW
 from clearance.toolcall import Tool
+
+log = logging.getLogger(__name__)
 
 Given = ToolMessage | Command[Any] | list[Any]
 Handler = Callable[[ToolCallRequest], Given]
@@ -78,8 +80,12 @@ class Call:
         self.given = given
         if not _is_text(given):
             # The tool has run: what cannot be kept of its result leaves the text, and no other outcome.
-            with suppress(Exception), self.ledger.database.write() as tx:
-                ledger_rows.keep_artifact(tx, _artifact(key), key=key, content=_write(given))
+            try:
+                with self.ledger.database.write() as tx:
+                    ledger_rows.keep_artifact(tx, _artifact(key), key=key, content=_write(given))
+            except Exception as error:  # noqa: BLE001 - what the tool has done stays done
+                why = type(error).__name__
+                log.warning("what %s gave beside its text is not kept: %s", call["name"], why)
         return _result(given, call_id=call["id"])
 
     def _handled(self, request: ToolCallRequest, key: str) -> Given:

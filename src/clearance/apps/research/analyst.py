@@ -6,7 +6,6 @@ anything runs; each step then takes its clearance in `execution`. A flag in the 
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -75,7 +74,6 @@ class Analyst:
         self._store = store
         self._execution = execution
         self._executors = executors
-        self._lock = threading.Lock()
 
     @property
     def tools(self) -> dict[str, Tool]:

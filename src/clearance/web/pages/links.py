@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from starlette.exceptions import HTTPException
 
 from clearance import links
+from clearance.deadline import is_over
 from clearance.decision import outcome, why_not
 from clearance.errors import (
     ConflictError,
@@ -131,8 +132,10 @@ def _decided(here: Clearance, opened: Opened, said: DecisionType, *, message: st
     link, database = opened.link, here.database
 
     def used(tx: Connection, _: Review) -> str:
-        if not rows.use(tx, link.id, now=database.now(tx)):
-            raise ConflictError("This link was used.")
+        # Judged where the decision is taken: who waited for the lock may come too late.
+        now = database.now(tx)
+        if is_over(link.expires_at, now=now) or not rows.use(tx, link.id, now=now):
+            raise ConflictError("This link was used, or is over.")
         return ""
 
     payload: list[dict[str, Any]] = [
