@@ -78,7 +78,7 @@ def test_a_rejection_is_raised_with_its_reason_every_time(
 ) -> None:
     decide(workspace, pending(lambda: refund(7, [])), REJECT)
     for _ in range(2):
-        with pytest.raises(CallRejectedError, match=r"refund did not run\. Reason: too much"):
+        with pytest.raises(CallRejectedError, match=r"refund did not run\. .*Reason: too much"):
             refund(7, [])
     assert paid == []
     assert state_of(workspace, "refund-7") is RunState.DONE
