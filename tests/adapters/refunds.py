@@ -36,7 +36,8 @@ def give(order: int, book: str) -> str:
     return "given"
 
 
-@clearance.cleared(key=lambda order, **_: f"post-{order}", name="refunds.post", timeout=1.5, idempotent=True)
+# It has time enough on a busy machine: whoever takes the call over must come to its end in it.
+@clearance.cleared(key=lambda order, **_: f"post-{order}", name="refunds.post", timeout=5.0, idempotent=True)
 def post(order: int, book: str) -> str:
     """Pay an order back in a way that may be done again; the first time it does not come back."""
     if _write_down(book, f"posted {order}") == 1:
