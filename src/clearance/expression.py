@@ -205,11 +205,12 @@ class _Tokens:
         """Return the path that begins at `index`, and the places around it and its own brackets."""
         fields, after = self.path(index)
         before = index - 1
-        while self[before].text == "(" and self[after].text == ")" and not self._is_call(before):
+        while self[before].text == "(" and self[after].text == ")" and not self.is_call(before):
             before, after = before - 1, after + 1
         return fields, before, after
 
-    def _is_call(self, opening: int) -> bool:
+    def is_call(self, opening: int) -> bool:
+        """Whether a bracket holds what is given to a function."""
         name = self[opening - 1]
         return name.kind == "name" and name.text not in _KEYWORDS
 
@@ -316,11 +317,36 @@ def _hidden(at: _Tokens) -> Iterator[Flaw]:
         if at[after].text == "[":
             yield Flaw(at[after].offset, 'inside [ ] stands a number or a "name" that is written out')
     for index, token in at:
+        if token.text in ("==", "!=") and (at[index + 1].text in ("[", "{") or _is_written(at, index - 1)):
+            yield Flaw(
+                token.offset, "compare items and fields: a whole list or object has no kind to look at"
+            )
+        before = at.opening(index - 1) if at[index - 1].text == ")" else index
+        if token.text in ("==", "!=") and (_is_wrapped(at, index + 1) or _is_wrapped(at, before)):
+            yield Flaw(token.offset, "write the value without brackets around it")
+    for index, token in at:
         if token.text not in ("==", "!=", "in") or at[index - 1].text != ")":
             continue
         inside = [at[place] for place in range(at.opening(index - 1), index)]
         if any(each.text == "?" for each in inside):
             yield Flaw(inside[0].offset, "compare the arguments themselves, and choose with && and ||")
+
+
+def _is_written(at: _Tokens, closing: int) -> bool:
+    """Whether a list or an object that is written out ends here, and not an item of something."""
+    if at[closing].text == "}":
+        return True
+    before = at[at.opening(closing) - 1]
+    return at[closing].text == "]" and before.kind != "name" and before.text not in (")", "]")
+
+
+def _is_wrapped(at: _Tokens, opening: int) -> bool:
+    """Whether brackets that begin here, and are none of a call, hold a written value, a list or an object."""
+    while at[opening].text == "(" and not at.is_call(opening):
+        opening += 1
+        if at[opening].text in ("[", "{") or (_kind(at, opening) and at[opening + 1].text == ")"):
+            return True
+    return False
 
 
 def _compared(at: _Tokens, loops: Sequence[_Loop]) -> Iterator[tuple[Path, int, int]]:
