@@ -102,6 +102,23 @@ def sign_in_link(database: Database, *, by: str) -> Link | None:
         return _invite(database, tx, people.person(tx, by), by=by, purpose=Purpose.SIGN_IN)
 
 
+def join(database: Database, id: str, *, issuer: str, subject: str, by: str) -> Person:
+    """Say that somebody is whom an identity provider means by a subject; they come in by that, too.
+
+    Raises `ForbiddenError` unless `by` is an admin, `ConflictError` where that subject is somebody here.
+    """
+    if not subject or not subject.isprintable():
+        raise InvalidInputError("A subject is the text by which the provider knows them. It is not empty.")
+    with database.write() as tx:
+        _admin(tx, by)
+        person, now = _member(tx, id), database.now(tx)
+        if not identities.add(tx, id, issuer=issuer, subject=subject, now=now):
+            known = identities.known_as(tx, issuer=issuer, subject=subject)
+            raise ConflictError(f"There that is {known.id if known else 'somebody'} here already.")
+        audit.write(tx, AuditKind.PERSON_JOINED, id, actor=by, now=now, facts={"issuer": issuer})
+        return person
+
+
 def disable(database: Database, id: str, *, by: str) -> Person:
     """Let somebody do nothing here any more: their sessions end, their keys and links open nothing.
 

@@ -11,9 +11,9 @@ from itertools import count
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.errors import ConflictError, ForbiddenError, InvalidInputError, NotFoundError
+from clearance.errors import ConflictError, ForbiddenError
 from clearance.identity import IdentityProvider, Told
-from clearance.people import SYSTEM, Kind, Person, Role, SessionLimits, has_role
+from clearance.people import SYSTEM, Kind, Person, Role, SessionLimits
 from clearance.signing_in import Client, SignedIn, end_sessions, start_session
 from clearance.store import audit, identities, people
 from clearance.store.database import Database
@@ -61,28 +61,6 @@ def admit(
             end_sessions(database, tx, known.id, by=SYSTEM, reason="the provider gives no role any more")
         refused(tx, known, why=refusal[0], now=now)
     raise ForbiddenError(refusal[1])
-
-
-def join(database: Database, provider: IdentityProvider, id: str, *, subject: str, by: str) -> Person:
-    """Say as an admin that a person who is here is whom the provider means by a subject.
-
-    Their groups are renewed when they come. Raises `ForbiddenError`, `NotFoundError`, `InvalidInputError`,
-    and `ConflictError` where that subject is somebody here.
-    """
-    if not subject or not subject.isprintable():
-        raise InvalidInputError("A subject is the text by which the provider knows them. It is not empty.")
-    with database.write() as tx:
-        admin, person, now = people.person(tx, by), people.person(tx, id), database.now(tx)
-        if not has_role(admin, Role.ADMIN) or admin.kind is Kind.AGENT or admin.disabled:
-            raise ForbiddenError("Only an admin says who somebody is.")
-        if person.kind is Kind.AGENT:
-            raise NotFoundError(f"{id} is an agent, and signs in nowhere.")
-        if not identities.add(tx, id, issuer=provider.issuer, subject=subject, now=now):
-            known = identities.known_as(tx, issuer=provider.issuer, subject=subject)
-            raise ConflictError(f"There that is {known.id if known else 'somebody'} here already.")
-        facts = {"issuer": provider.issuer}
-        audit.write(tx, AuditKind.PERSON_JOINED, id, actor=by, now=now, facts=facts)
-        return person
 
 
 def refused(tx: Connection, person: Person | None, *, why: str, now: datetime) -> None:

@@ -12,10 +12,9 @@ from sqlalchemy import select
 
 from clearance.audit import AuditKind
 from clearance.errors import ConflictError, ForbiddenError
-from clearance.membership import disable
+from clearance.membership import disable, join
 from clearance.people import Role
 from clearance.policy import Risk
-from clearance.single_sign_on import join
 from clearance.store import people
 from clearance.store.tables import entries, failed_sign_ins
 from clearance.web.pages.stepping_up import StepUp, wanted
@@ -230,13 +229,13 @@ def test_a_name_there_never_makes_somebody_a_person_who_is_here(both: Both) -> N
 
 
 def test_whom_an_admin_joins_is_one_person_by_either_way(both: Both) -> None:
-    database, provider = both.site.workspace.database, both.site.app.state.provider.settings
+    database, issuer = both.site.workspace.database, both.site.app.state.provider.settings.issuer
     both.site.add("eva", role=Role.VIEWER)
     with pytest.raises(ForbiddenError):
-        join(database, provider, "eva", subject="u-1", by="eva")
-    join(database, provider, "eva", subject="u-1", by=OWNER)
+        join(database, "eva", issuer=issuer, subject="u-1", by="eva")
+    join(database, "eva", issuer=issuer, subject="u-1", by=OWNER)
     with pytest.raises(ConflictError, match="is eva here already"):
-        join(database, provider, OWNER, subject="u-1", by=OWNER)
+        join(database, OWNER, issuer=issuer, subject="u-1", by=OWNER)
     assert both.sign_in(both.site.browser()).status_code == 303
     assert both.known().keys() == {OWNER, "eva"}
     assert both.known()["eva"].role is Role.REVIEWER

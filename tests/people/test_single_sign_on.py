@@ -7,10 +7,10 @@ import pytest
 from clearance.audit import AuditKind
 from clearance.errors import ConflictError, ForbiddenError
 from clearance.identity import IdentityProvider, Told
-from clearance.membership import add_person, disable
+from clearance.membership import add_person, disable, join
 from clearance.people import FRESH, Person, Role, SessionLimits
 from clearance.signing_in import Client, SignedIn
-from clearance.single_sign_on import admit, join
+from clearance.single_sign_on import admit
 from clearance.store import identities, people
 from clearance.workspace import Clearance
 from tests.people.conftest import OWNER
@@ -77,7 +77,7 @@ def test_who_has_a_local_account_gets_no_second_one(workspace: Clearance) -> Non
     add_person(workspace.database, "eva", name=None, role=Role.REVIEWER, groups=(), by=OWNER)
     with pytest.raises(ForbiddenError, match="clearance people join eva --subject u-1"):
         _admit(workspace, _told())
-    join(workspace.database, PROVIDER, "eva", subject="u-1", by=OWNER)
+    join(workspace.database, "eva", issuer=PROVIDER.issuer, subject="u-1", by=OWNER)
     assert _admit(workspace, _told()).person.id == "eva"
     assert _admit(workspace, _told("u-2")).person.id == "eva-2"
 

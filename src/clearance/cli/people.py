@@ -229,13 +229,14 @@ def join(
     """
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
+        from clearance import membership
         from clearance.errors import SettingsError
-        from clearance.single_sign_on import join
 
         if c.identity_provider is None:
             raise SettingsError("There is no identity provider here: set CLEARANCE_OIDC_ISSUER first.")
-        person = join(c.database, c.identity_provider, id, subject=subject, by=c.person)
-    _tell(options, person, f"{person.name} comes in through {c.identity_provider.issuer}, too.")
+        issuer = c.identity_provider.issuer
+        person = membership.join(c.database, id, issuer=issuer, subject=subject, by=c.person)
+    _tell(options, person, f"{person.name} comes in through {issuer}, too.")
 
 
 def _mode(c: "Clearance") -> "Mode":
