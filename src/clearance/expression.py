@@ -125,7 +125,6 @@ def read(text: str) -> Reading:
         if found.lastgroup != "space"
     ]
     at = _Tokens(tokens)
-    bound = dict(_bound(at))
     loops = tuple(_walks(at))
     return Reading(
         names=frozenset(token.text for _, token in at.free_names() if token.text in VARIABLES),
@@ -133,10 +132,10 @@ def read(text: str) -> Reading:
         comparisons=tuple(_comparisons(at, loops)),
         walked=tuple(loop.path for loop in loops if loop.path is not None),
         patterns=tuple(_patterns(at)),
-        loops=len(bound),
+        loops=len(loops),
         flaws=tuple(
             sorted(
-                [*_too_deep(at), *_loops(at), *_hidden(at), *_matches(at), *_unknown(at, bound)],
+                [*_too_deep(at), *_loops(at), *_hidden(at), *_matches(at), *_unknown(at, loops)],
                 key=lambda f: f.offset,
             )
         ),
@@ -225,12 +224,6 @@ def _too_deep(at: _Tokens) -> Iterator[Flaw]:
             return
 
 
-def _bound(at: _Tokens) -> Iterator[tuple[str, int]]:
-    """Give the names that loops bind, and where."""
-    for index, _ in at.calls(*LOOPS):
-        yield at[index + 2].text, at[index + 2].offset
-
-
 def _loops(at: _Tokens) -> Iterator[Flaw]:
     inside_until = -1
     for index, token in at.calls("map", "filter", *LOOPS):
@@ -269,7 +262,8 @@ def _repeats(pattern: str) -> int:
     return product
 
 
-def _unknown(at: _Tokens, bound: Mapping[str, int]) -> Iterator[Flaw]:
+def _unknown(at: _Tokens, loops: Sequence["_Loop"]) -> Iterator[Flaw]:
+    bound = {loop.name for loop in loops}
     for _, token in at.free_names():
         if token.text not in VARIABLES and token.text not in bound:
             yield Flaw(token.offset, f"{token.text} is not defined; there are {', '.join(VARIABLES)}")
@@ -297,18 +291,16 @@ class _Loop:
 
 
 def _walks(at: _Tokens) -> Iterator[_Loop]:
-    ends = {
-        after: fields for fields, _, after in (at.value(i) for i, t in at.free_names() if t.text == "args")
-    }
+    given = [at.value(index) for index, token in at.free_names() if token.text == "args"]
+    ends = {after: fields for fields, _, after in given}
     for index, _ in at.calls(*LOOPS):
         yield _Loop(at[index + 2].text, index, at.closing(index + 1), ends.get(index - 1))
 
 
 def _hidden(at: _Tokens) -> Iterator[Flaw]:
     """Find what is looped over or compared in a form that says not which argument it is."""
-    known = {
-        at.value(index)[2] for index, token in at.free_names() if token.text in ("args", "run", "person")
-    }
+    named = ("args", "run", "person")
+    known = {at.value(index)[2] for index, token in at.free_names() if token.text in named}
     for index, token in at.calls(*LOOPS):
         if index - 1 not in known:
             yield Flaw(token.offset, "a loop walks an argument, or a list of run or person, by its name")
@@ -317,19 +309,15 @@ def _hidden(at: _Tokens) -> Iterator[Flaw]:
         if at[after].text == "[":
             yield Flaw(at[after].offset, 'inside [ ] stands a number or a "name" that is written out')
     for index, token in at:
-        if token.text in ("==", "!=") and (at[index + 1].text in ("[", "{") or _is_written(at, index - 1)):
-            yield Flaw(
-                token.offset, "compare items and fields: a whole list or object has no kind to look at"
-            )
-        before = at.opening(index - 1) if at[index - 1].text == ")" else index
-        if token.text in ("==", "!=") and (_is_wrapped(at, index + 1) or _is_wrapped(at, before)):
-            yield Flaw(token.offset, "write the value without brackets around it")
-    for index, token in at:
-        if token.text not in ("==", "!=", "in") or at[index - 1].text != ")":
+        wrapped = at.opening(index - 1) if at[index - 1].text == ")" else index
+        if token.text in ("==", "!=", "in") and any(at[place].text == "?" for place in range(wrapped, index)):
+            yield Flaw(at[wrapped].offset, "compare the arguments themselves, and choose with && and ||")
+        elif token.text not in ("==", "!="):
             continue
-        inside = [at[place] for place in range(at.opening(index - 1), index)]
-        if any(each.text == "?" for each in inside):
-            yield Flaw(inside[0].offset, "compare the arguments themselves, and choose with && and ||")
+        elif at[index + 1].text in ("[", "{") or _is_written(at, index - 1):
+            yield Flaw(token.offset, "compare items and fields: a list or object as a whole has no kind")
+        elif _is_wrapped(at, index + 1) or _is_wrapped(at, wrapped):
+            yield Flaw(token.offset, "write the value without brackets around it")
 
 
 def _is_written(at: _Tokens, closing: int) -> bool:
