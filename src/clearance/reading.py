@@ -14,7 +14,7 @@ from clearance.run import Run, is_one_call
 from clearance.standing import StandingRule
 from clearance.summary import summary
 from clearance.toolcall import canonical, parse_arguments
-from clearance.veil import secret_words, veiled
+from clearance.veil import secret_words, veiled, veiled_run
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -96,7 +96,7 @@ def every(database: "Database", tx: "Connection", reviews: Sequence[Review]) -> 
     return [
         Whole(
             review=veiled(review),
-            run=_scrubbed_run(found[review.run_id], words[review.id]),
+            run=veiled_run(found[review.run_id], words[review.id]),
             people=known,
             descriptions=told[review.program],
             ledger=_scrubbed_rows(rows, words[review.id]),
@@ -201,10 +201,6 @@ def summary_of(call: ReviewedCall) -> str | None:
     """Return what the rules say the call is, in sentences with its values; None where they say nothing."""
     arguments = parse_arguments(call.arguments)
     return " ".join(summary(each, arguments) for each in call.verdict.summaries) or None
-
-
-def _scrubbed_run(run: Run, words: frozenset[str]) -> Run:
-    return replace(run, input=scrubbed(run.input, words)) if run.input and words else run
 
 
 def _scrubbed_rows(rows: "Mapping[str, LedgerRow]", words: frozenset[str]) -> "Mapping[str, LedgerRow]":

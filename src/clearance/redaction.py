@@ -116,6 +116,14 @@ def scrubbed(text: str, secrets: Collection[str]) -> str:
     return text
 
 
+def scrubbed_json(text: str, secrets: Collection[str]) -> str:
+    """As `scrubbed`, of JSON text: a secret text stands there as JSON writes it."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        for written in (json.dumps(secret, ensure_ascii=False), json.dumps(secret)):
+            text = text.replace(written[1:-1], mask(secret))
+    return text
+
+
 def secret_texts(text: str, pointers: Collection[str]) -> frozenset[str]:
     """Return the texts in secret parts of arguments that are long enough for `scrubbed` to find them."""
     found: set[str] = set()

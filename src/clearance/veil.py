@@ -1,14 +1,33 @@
-"""The veil: a review as it is shown, with masks in place of what is secret in its calls."""
+"""The veil: reviews and runs as they are shown, with masks in place of what is secret in their calls."""
 
+import json
 from dataclasses import replace
 
-from clearance.redaction import masked, secret_texts
+from clearance.redaction import masked, scrubbed, secret_texts
 from clearance.review import Review, ReviewedCall
+from clearance.run import Run, is_one_call
+from clearance.toolcall import canonical
 
 
 def veiled(review: Review) -> Review:
     """Return the review as it is shown: with masks in place of what is secret in its calls' arguments."""
     return replace(review, calls=tuple(_veiled(call) for call in review.calls))
+
+
+def veiled_run(run: Run, words: frozenset[str]) -> Run:
+    """Return the run as it is shown: with masks where it repeats what is secret in its reviews.
+
+    Of a call of an agent elsewhere only its key and its tool are ever shown, and stay in what it began with.
+    """
+    if not words:
+        return run
+    said, answer = run.input, run.answer
+    if said is not None and is_one_call(run.program):
+        sent = json.loads(said)
+        said = canonical({name: scrubbed(sent[name], words) for name in ("key", "tool")})
+    elif said is not None:
+        said = scrubbed(said, words)
+    return replace(run, input=said, answer=None if answer is None else scrubbed(answer, words))
 
 
 def secret_words(review: Review) -> frozenset[str]:

@@ -233,6 +233,36 @@ def test_a_secret_that_was_edited_away_is_hidden_where_it_was_repeated(bank: Ban
     assert [name for name, sink in SINKS.items() if MARK.encode() in sink(bank)] == []
 
 
+def test_what_was_secret_when_people_were_asked_stays_so_when_nothing_is_any_more(bank: Bank) -> None:
+    shown = json.loads(bank.get(f"reviews/{bank.review_id}"))["calls"][0]["args"]
+    assert bank.decide({**shown, "password": f'{MARK}-"quoted"'}).status_code == 200
+    bank.get(f"runs/{bank.run_id}/stream")
+
+    def open_account(name: str) -> str:
+        """Open an account."""
+        return name
+
+    tools = [StructuredTool.from_function(open_account)]
+    create_reviewed_agent(ScriptedModel([]), tools, policy=Policy(), using=bank.served.workspace)
+    assert [name for name, sink in SINKS.items() if MARK.encode() in sink(bank)] == []
+
+
+def test_a_secret_that_is_called_as_a_part_of_a_call_breaks_no_list(served: Served) -> None:
+    served.add_agent("bot")
+    schema = {"type": "object", "properties": {"pin": {"type": "string", "x-secret": True}}}
+    body = {"key": "k-tool", "tool": "a-tool", "arguments": {"pin": "tool"}, "schema": schema}
+    answer = served.http.post("/api/v1/calls", json=body, headers=served.key("bot"))
+    assert answer.status_code == 200
+    for path in ("runs", "reviews"):
+        found = served.http.get(f"/api/v1/{path}", headers=served.key())
+        assert found.status_code == 200
+    [run] = served.http.get("/api/v1/runs", headers=served.key()).json()["runs"]
+    assert json.loads(run["message"]) == {
+        "key": "k-•••• (secret, 4 characters)",
+        "tool": "a-•••• (secret, 4 characters)",
+    }
+
+
 def test_who_decides_sees_that_there_is_a_secret_and_how_long_it_is(bank: Bank) -> None:
     call = json.loads(bank.get(f"reviews/{bank.review_id}"))["calls"][0]
     assert call["secret"] == ["/cards/0/pin", "/password"]

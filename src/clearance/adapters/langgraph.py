@@ -35,7 +35,7 @@ from clearance.outcome import Outcome
 from clearance.review import Review
 from clearance.run import Run
 from clearance.store import calls as ledger_rows
-from clearance.store import secret_parts
+from clearance.store import reviews
 from clearance.toolcall import Tool, ToolCall
 
 MAX_AGENT_STEPS = 25
@@ -130,12 +130,12 @@ class Reviewed:
         Runs again from its start at every resume; what stands before `interrupt` may be repeated.
         """
         run, fence = self._run(state, runtime)
-        message, found = self._calls(state, run)
+        found = self._calls(state, run)
         context: RunContext | None = runtime.context
         ahead = context.ended if context is not None else {}
         if ahead and all(isinstance(call, ToolCall) and call.key in ahead for call in found):
             at("read-settled")
-            return Command(goto="llm_call", update=self._answers(message, found, ahead))
+            return Command(goto="llm_call", update=self._answers(run, state, found, ahead))
         if context is not None:
             context.store()
         review = self.gate.ask(self._question(run, state, found, fence=fence))
@@ -150,19 +150,19 @@ class Reviewed:
         ended = self.execution.ended([call.key for call in proposed])
         if len(ended) < len(proposed):
             return Command(goto="tool_node")
-        return Command(goto="llm_call", update=self._answers(message, found, ended))
+        return Command(goto="llm_call", update=self._answers(run, state, found, ended))
 
     def tool_node(self, state: AgentState, *, runtime: Runtime[RunContext]) -> Command[Next]:
         """Run what is cleared, and answer every call of the message in one update."""
         run, fence = self._run(state, runtime)
-        message, found = self._calls(state, run)
+        found = self._calls(state, run)
         proposed = [call for call in found if isinstance(call, ToolCall)]
         number = history.ai_messages(state["messages"])
         done = self.execution.execute(run, proposed, message=number, tools=self.tools, fence=fence)
         if any(isinstance(item, AskAgain) for item in done):
             return Command(goto="human_review")
         outcomes = {item.key: item for item in done if isinstance(item, Outcome)}
-        return Command(goto="llm_call", update=self._answers(message, found, outcomes))
+        return Command(goto="llm_call", update=self._answers(run, state, found, outcomes))
 
     def run_ahead(self, run: Run, asked: Mapping[str, Any], *, fence: int) -> dict[str, Outcome]:
         """Run what was decided about a question, before the graph is started, and return what became of it.
@@ -194,12 +194,10 @@ class Reviewed:
         messages = state["messages"]
         return caller.run_of(messages, ledger=self.ledger, program=self.program, person=self.person), None
 
-    def _calls(self, state: AgentState, run: Run) -> tuple[AIMessage, list[ToolCall | Faulty]]:
+    def _calls(self, state: AgentState, run: Run) -> list[ToolCall | Faulty]:
         messages = state["messages"]
-        message = next(m for m in reversed(messages) if isinstance(m, AIMessage))
         number = history.ai_messages(messages)
-        found = read_calls(message, run_id=run.id, number=number, tools=self.tools)
-        return message, found
+        return read_calls(_newest(messages), run_id=run.id, number=number, tools=self.tools)
 
     def _question(
         self, run: Run, state: AgentState, found: Sequence[ToolCall | Faulty], *, fence: int | None
@@ -226,35 +224,30 @@ class Reviewed:
         return [note for note in notes if note.id not in told]
 
     def _answers(
-        self, message: AIMessage, found: Sequence[ToolCall | Faulty], outcomes: Mapping[str, Outcome]
+        self, run: Run, state: AgentState, found: Sequence[ToolCall | Faulty], outcomes: Mapping[str, Outcome]
     ) -> dict[str, Any]:
         """Return the one update that answers a message: what ran in it, and every result in call order."""
+        message, number = _newest(state["messages"]), history.ai_messages(state["messages"])
         proposed = [call for call in found if isinstance(call, ToolCall)]
-        changed = history.rewritten(message, proposed, outcomes)
-        secret = self._secret_parts(proposed, outcomes)
+        changed = any(
+            history.was_changed(call, outcomes[call.key]) for call in proposed if call.key in outcomes
+        )
+        secret = self._secret_parts(run, number) if changed else {}
         answers = [
             history.answer(call, None, to=message)
             if isinstance(call, Faulty)
             else history.answer(call, outcomes.get(call.key), to=message, secret=secret.get(call.key, ()))
             for call in found
         ]
+        as_it_ran = history.rewritten(message, proposed, outcomes)
         results = history.in_call_order(answers, of=message)
-        return {"messages": [*([changed] if changed is not None else []), *results], "refused": ""}
+        return {"messages": [*([as_it_ran] if as_it_ran is not None else []), *results], "refused": ""}
 
-    def _secret_parts(
-        self, proposed: Sequence[ToolCall], outcomes: Mapping[str, Outcome]
-    ) -> dict[str, tuple[str, ...]]:
-        """Return the pointers of what is secret in those calls that people changed."""
-        ran = [
-            outcomes[call.key]
-            for call in proposed
-            if call.key in outcomes and history.was_changed(call, outcomes[call.key])
-        ]
-        if not ran:
-            return {}
+    def _secret_parts(self, run: Run, number: int) -> dict[str, tuple[str, ...]]:
+        """Return what was secret in the calls of a message when people were asked about them."""
         with self.ledger.database.read() as tx:
-            marks = secret_parts.of_program(tx, self.program)
-        return {each.key: marks.of(each.tool, each.arguments) for each in ran}
+            rounds = reviews.of_message(tx, run.id, number)
+        return {call.key: call.verdict.secret for review in rounds for call in review.calls}
 
     def _outcome_of(self, run_id: str, number: int, place: int) -> Outcome | None:
         return self.execution.ended([key := f"{run_id}/{number}/{place}"]).get(key)
@@ -268,6 +261,11 @@ def bind(model: BaseChatModel, tools: Sequence[BaseTool]) -> Runnable[Any, Any]:
 def _after_model(state: AgentState) -> Literal["human_review", "__end__"]:
     last = state["messages"][-1]
     return "human_review" if isinstance(last, AIMessage) and _has_calls(last) else "__end__"
+
+
+def _newest(messages: Sequence[BaseMessage]) -> AIMessage:
+    """Return the last message of the model."""
+    return next(message for message in reversed(messages) if isinstance(message, AIMessage))
 
 
 def _has_calls(message: AIMessage) -> bool:

@@ -12,7 +12,7 @@ from langgraph.graph import START, StateGraph
 from clearance.adapters import history
 from clearance.adapters.checkpoints import FencedSaver
 from clearance.adapters.langgraph import AgentState
-from clearance.redaction import mask, masked, scrubbed, secret_texts
+from clearance.redaction import mask, masked, scrubbed, scrubbed_json, secret_texts
 from clearance.review import Review
 from clearance.store.secret_parts import Marks
 from clearance.toolcall import argument_text, parse_arguments
@@ -59,7 +59,7 @@ def message_records(messages: Sequence[BaseMessage], *, marks: Marks) -> list[di
     """
     records: list[dict[str, Any]] = []
     run_id: str | None = None
-    words = marks.words | _secret_words(messages, marks) if marks.any else frozenset()
+    words = marks.words | (_secret_words(messages, marks) if marks.any else frozenset())
     for message in messages:
         run_id = history.run_of(message) or run_id
         records.append({
@@ -67,7 +67,7 @@ def message_records(messages: Sequence[BaseMessage], *, marks: Marks) -> list[di
             "run_id": run_id,
             "role": _role(message),
             "text": scrubbed(message.text, words),
-            "tool_calls": _calls(message, marks),
+            "tool_calls": _calls(message, marks, words=words),
             "tool_call_id": message.tool_call_id if isinstance(message, ToolMessage) else None,
             "state": message.additional_kwargs.get("clearance") if isinstance(message, ToolMessage) else None,
             "error": isinstance(message, ToolMessage) and message.status == "error",
@@ -88,9 +88,9 @@ def _secret_words(messages: Sequence[BaseMessage], marks: Marks) -> frozenset[st
     return frozenset(word for name, text in texts for word in secret_texts(text, marks.of(name, text)))
 
 
-def _offered(call: ToolCall, marks: Marks) -> dict[str, Any]:
+def _offered(call: ToolCall, marks: Marks, *, words: frozenset[str]) -> dict[str, Any]:
     text = argument_text(call["args"])
-    text = masked(text, marks.of(call["name"], text))
+    text = scrubbed_json(masked(text, marks.of(call["name"], text)), words)
     return {
         "id": call["id"],
         "name": call["name"],
@@ -100,12 +100,12 @@ def _offered(call: ToolCall, marks: Marks) -> dict[str, Any]:
     }
 
 
-def _calls(message: BaseMessage, marks: Marks) -> list[dict[str, Any]]:
+def _calls(message: BaseMessage, marks: Marks, *, words: frozenset[str]) -> list[dict[str, Any]]:
     if not isinstance(message, AIMessage):
         return []
-    offered = [_offered(call, marks) for call in message.tool_calls]
+    offered = [_offered(call, marks, words=words) for call in message.tool_calls]
     # What cannot be read cannot be masked in parts.
-    hidden = marks.any
+    hidden = marks.any or bool(words)
     refused = [
         {
             "id": call["id"],

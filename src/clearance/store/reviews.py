@@ -4,7 +4,21 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, func, insert, literal, or_, select, update
+from sqlalchemy import (
+    Connection,
+    RowMapping,
+    Select,
+    Text,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    type_coerce,
+    update,
+)
 
 from clearance.errors import NotFoundError
 from clearance.policy import DecisionType, Effect, Escalation, Risk, Threshold, Verdict
@@ -21,6 +35,11 @@ _WAITS = literal(ReviewStatus.PENDING.value, literal_execute=True)
 _REVIEWS = select(reviews, runs.c.program).join(runs, runs.c.id == reviews.c.run_id)
 _REVIEW = _REVIEWS.where(reviews.c.id == bindparam("review"))
 _THREAD = select(reviews.c.thread_id).where(reviews.c.id == bindparam("review"))
+# A verdict is kept as canonical text: where nothing is secret, it says so in these letters.
+_HAS_SECRETS = exists().where(
+    reviewed_calls.c.review_id == reviews.c.id,
+    type_coerce(reviewed_calls.c.verdict, Text).not_like('%"secret":[]%'),
+)
 _PENDING = _REVIEWS.where(
     reviews.c.thread_id == bindparam("thread"),
     reviews.c.status == ReviewStatus.PENDING.value,
@@ -174,13 +193,18 @@ def of_call(tx: Connection, key: str, *, kind: ReviewKind | None = None) -> list
     return _load(tx, query)
 
 
-def of_runs(tx: Connection, ids: Sequence[str]) -> list[Review]:
-    """Return every review of these runs."""
-    return _load(tx, _REVIEWS.where(reviews.c.run_id.in_(ids))) if ids else []
+def secret_of_runs(tx: Connection, ids: Sequence[str]) -> list[Review]:
+    """Return every review of these runs in which something is secret."""
+    return _load(tx, _REVIEWS.where(reviews.c.run_id.in_(ids), _HAS_SECRETS)) if ids else []
 
 
-def of_thread(tx: Connection, thread_id: str, *, limit: int | None = 50) -> list[Review]:
-    """Return the newest reviews of a thread, newest first; without a limit all of them."""
+def secret_of_thread(tx: Connection, thread_id: str) -> list[Review]:
+    """Return every review of a thread in which something is secret."""
+    return _load(tx, _REVIEWS.where(reviews.c.thread_id == thread_id, _HAS_SECRETS))
+
+
+def of_thread(tx: Connection, thread_id: str, *, limit: int = 50) -> list[Review]:
+    """Return the newest reviews of a thread, newest first."""
     query = _REVIEWS.where(reviews.c.thread_id == thread_id)
     return _load(tx, query.order_by(reviews.c.asked_at.desc(), reviews.c.id).limit(limit))
 

@@ -8,11 +8,11 @@ from sqlalchemy import Connection
 
 from clearance.errors import InvalidArgumentsError
 from clearance.policy import Policy
-from clearance.redaction import named_in, scrubbed, secrets_in, speaks_of_secrets
+from clearance.redaction import named_in, secrets_in, speaks_of_secrets
 from clearance.run import Run
 from clearance.store import policies, reviews, runs
 from clearance.toolcall import parse_arguments
-from clearance.veil import secret_words
+from clearance.veil import secret_words, veiled_run
 
 
 @dataclass(frozen=True)
@@ -57,26 +57,17 @@ def of_thread(tx: Connection, thread_id: str) -> Marks:
     thread = runs.thread(tx, thread_id)
     if thread is None:
         return Marks({}, Policy())
-    marks = of_program(tx, thread.program)
-    if not marks.any:
-        return marks
-    words = (secret_words(review) for review in reviews.of_thread(tx, thread_id, limit=None))
-    return replace(marks, words=frozenset().union(*words))
+    # What counts is what held when people were asked, whatever is secret by now.
+    words = (secret_words(review) for review in reviews.secret_of_thread(tx, thread_id))
+    return replace(of_program(tx, thread.program), words=frozenset().union(*words))
 
 
 def veiled(tx: Connection, found: Sequence[Run]) -> list[Run]:
     """Return runs as they are shown: masked where they repeat what is secret in their reviews."""
     words: dict[str, frozenset[str]] = {}
-    for review in reviews.of_runs(tx, [run.id for run in found]):
+    for review in reviews.secret_of_runs(tx, [run.id for run in found]):
         words[review.run_id] = words.get(review.run_id, frozenset()) | secret_words(review)
-    return [_veiled(run, words.get(run.id, frozenset())) for run in found]
-
-
-def _veiled(run: Run, words: frozenset[str]) -> Run:
-    if not words:
-        return run
-    said, answer = (None if text is None else scrubbed(text, words) for text in (run.input, run.answer))
-    return replace(run, input=said, answer=answer)
+    return [veiled_run(run, words.get(run.id, frozenset())) for run in found]
 
 
 def of_call(tx: Connection, program: str, tool: str, arguments: str) -> tuple[str, ...]:

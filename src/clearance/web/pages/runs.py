@@ -22,6 +22,7 @@ from clearance.store import around_runs, calls, reviews, runs, secret_parts
 from clearance.store.around_runs import Stop
 from clearance.store.calls import LedgerRow
 from clearance.store.listing import RunFilter, newest_runs
+from clearance.veil import veiled_run
 from clearance.web.access import Workspace
 from clearance.web.pages.rendering import leads_somewhere, render
 from clearance.web.pages.telling import told
@@ -136,6 +137,7 @@ def _page(
         }
     unasked = (secret_texts(row.arguments, marks.of(row.tool, row.arguments)) for row in rows)
     words = frozenset[str]().union(*(each.words for each in asked), *unasked)
+    shown = veiled_run(run, words)
     return render(
         request,
         "run.html",
@@ -144,8 +146,8 @@ def _page(
         status=status,
         alert=alert,
         run=run,
-        said=_scrubbed(said_in(run), words),
-        answer=_scrubbed(run.answer, words),
+        said=said_in(shown),
+        answer=shown.answer,
         removed=removed(run.redacted_at),
         calls=[_call(row, asked, words) for row in rows[:MOST_CALLS]],
         more_calls=max(0, len(rows) - MOST_CALLS),
