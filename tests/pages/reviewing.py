@@ -12,6 +12,7 @@ from clearance import turns
 from clearance.asking import Question
 from clearance.assembly import new_id
 from clearance.expression import Cel
+from clearance.notary import Notary, SigningKey
 from clearance.outcome import CallState
 from clearance.policy import DEFAULT_DECISIONS, DecisionType, Policy, Risk, Rule, Threshold
 from clearance.program import Program
@@ -19,7 +20,7 @@ from clearance.review import Review, ReviewKind
 from clearance.store import calls, reviews, runs
 from clearance.toolcall import Tool, ToolCall
 from clearance.uncertainty import make_uncertain
-from clearance.workspace import Clearance
+from clearance.workspace import PRIVATE, Clearance
 from tests.pages.site import OWNER, Browser, Site
 
 TEXT = {"type": "string"}
@@ -260,3 +261,12 @@ def posted(browser: Browser, action: str, pairs: list[tuple[str, str]]) -> Respo
     """Send a form as a browser does, field by field."""
     headers = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
     return browser.http.post(action, content=urlencode(pairs), headers=headers, follow_redirects=False)
+
+
+def seal(site: Site) -> None:
+    """Number and seal everything, as a worker does."""
+    key = SigningKey.load_or_create(site.workspace.home / PRIVATE / "notary.key")
+    notary = Notary(site.workspace.database, key)
+    while notary.turn():
+        pass
+    notary.seal_now()

@@ -8,13 +8,12 @@ from sqlalchemy import text
 
 from clearance.audit import AuditKind, Entry
 from clearance.export import verify_export
-from clearance.notary import Notary, SigningKey
 from clearance.people import Role
 from clearance.store import audit
 from clearance.web.pages import audit as page_of_trail
 from clearance.web.pages.telling import SENTENCES
 from clearance.workspace import PRIVATE
-from tests.pages.reviewing import signed_in
+from tests.pages.reviewing import seal, signed_in
 from tests.pages.site import Page, Site
 from tests.web.asked import ask
 
@@ -25,15 +24,6 @@ pytestmark = pytest.mark.sqlite_by_day(
         "test_fifty_stand_on_a_page_and_the_next_goes_on",
     ]
 )
-
-
-def seal(site: Site) -> None:
-    """Number and seal everything, as a worker does."""
-    key = SigningKey.load_or_create(site.workspace.home / PRIVATE / "notary.key")
-    notary = Notary(site.workspace.database, key)
-    while notary.turn():
-        pass
-    notary.seal_now()
 
 
 def decide(site: Site, tool: tuple[str, str] = ("note", "{}")) -> str:

@@ -6,9 +6,8 @@ from clearance.people import Role
 from clearance.review import ReviewStatus
 from clearance.run import Run, RunState
 from clearance.store import runs, tables
-from tests.pages.reviewing import asked, now, signed_in, uncertain
+from tests.pages.reviewing import asked, now, seal, signed_in, uncertain
 from tests.pages.site import Page, Site
-from tests.pages.test_audit import seal
 from tests.web.asked import ask
 
 pytestmark = pytest.mark.sqlite_by_day(

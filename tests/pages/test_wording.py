@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from clearance.audit import AuditKind
-from clearance.notary import Notary, SigningKey
 from clearance.people import Role
-from clearance.workspace import PRIVATE
 from tests.notices.visiting import Visit, visiting
-from tests.pages.reviewing import Shown, asked, opened, sent, signed_in
+from tests.pages.reviewing import Shown, asked, opened, seal, sent, signed_in
 from tests.pages.site import Site
 
 # By day on SQLite: what pages say does not depend on the database.
@@ -32,14 +30,6 @@ def _edited(site: Site) -> str:
     page = opened(browser, review, "?edit=1")
     assert sent(browser, page, "decision", "approve", t1__amount="100.0").status_code == 303
     return f"/reviews/{review.id}"
-
-
-def _seal(site: Site) -> None:
-    key = SigningKey.load_or_create(site.workspace.home / PRIVATE / "notary.key")
-    notary = Notary(site.workspace.database, key)
-    while notary.turn():
-        pass
-    notary.seal_now()
 
 
 def test_who_may_not_decide_is_not_told_that_it_needs_them(site: Site) -> None:
@@ -69,7 +59,7 @@ def test_the_page_of_a_run_and_the_trail_say_what_was_decided(site: Site) -> Non
     site.workspace.gate.decide(
         review.id, [{"type": "reject", "message": "no"}], by="ann", version=review.version
     )
-    _seal(site)
+    seal(site)
     browser = signed_in(site)
     assert "ann rejected" in browser.page(f"/runs/{review.run_id}").text
     audit = browser.page(f"/audit?kind={AuditKind.REVIEW_DECIDED.value}").text
@@ -78,7 +68,7 @@ def test_the_page_of_a_run_and_the_trail_say_what_was_decided(site: Site) -> Non
 
 def test_the_trail_does_not_call_the_first_policy_another_one(site: Site) -> None:
     asked(site.workspace)
-    _seal(site)
+    seal(site)
     text = signed_in(site).page(f"/audit?kind={AuditKind.POLICY_ACTIVATED.value}").text
     assert "ann activated a policy for bank" in text
     assert "another policy" not in text
@@ -86,7 +76,7 @@ def test_the_trail_does_not_call_the_first_policy_another_one(site: Site) -> Non
 
 def test_the_trail_tells_the_number_of_its_last_seal_apart_from_its_entries(site: Site) -> None:
     asked(site.workspace)
-    _seal(site)
+    seal(site)
     text = signed_in(site).page("/audit").text
     assert re.search(r"\d+ entries, the last seal is 1 \([0-9a-f]{6}…\)", text)
     assert "sealed to" not in text

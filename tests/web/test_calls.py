@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from clearance.adapters import foreign
+from clearance.membership import disable, enable
 from clearance.outcome import CallState
 from clearance.policy import DEFAULT_DECISIONS, DecisionType, Effect, Policy, Rule
 from clearance.review import ReviewStatus
 from clearance.run import RunState
 from clearance.store import calls, policies, reviews, runs
-from tests.web.served import Served
+from tests.web.served import OWNER, Served
 
 # By day: rows in their order, races, and one whole way through.
 pytestmark = pytest.mark.sqlite_by_day(
@@ -180,6 +181,21 @@ def test_a_policy_that_became_stricter_counts_when_a_call_is_taken(served: Serve
     ask_with(served, Policy())
     assert told(served, "m-1/take").json()["code"] == "review_pending"
     assert look(served).json()["state"] == "held"
+
+
+def test_an_agent_of_somebody_who_is_disabled_proposes_and_takes_nothing(served: Served) -> None:
+    served.add("eva")
+    key = served.key(served.add_agent("helper", behind="eva"))
+    call = {"key": "k1", "tool": "pay", "arguments": {}}
+    asked = served.http.post("/api/v1/calls", json=call, headers=key).json()
+    decision = {"decisions": [{"type": "approve"}], "version": 1}
+    decide = f"/api/v1/reviews/{asked['review_id']}/decide"
+    assert served.http.post(decide, json=decision, headers=served.key()).status_code == 200
+    disable(served.workspace.database, "eva", by=OWNER)
+    for path, body in (("calls/k1/take", None), ("calls", {**call, "key": "k2"})):
+        assert served.http.post(f"/api/v1/{path}", json=body, headers=key).status_code == 403
+    enable(served.workspace.database, "eva", by=OWNER)
+    assert served.http.post("/api/v1/calls/k1/take", headers=key).status_code == 200
 
 
 def test_agents_do_not_decide(served: Served) -> None:
