@@ -27,6 +27,9 @@ class Parked:
 Segment = Callable[[Run, int], Finished | Parked]
 """Advances a run to its next stop: (run, fence)."""
 
+Stopped = Callable[[str], None]
+"""Hears, by its id, of a run that waits or has ended; that is kept by then, whatever becomes of this."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -40,6 +43,7 @@ class Program:
     policy: Policy
     model: str = ""
     segment: Segment | None = field(default=None, compare=False)
+    stopped: Stopped | None = field(default=None, compare=False)
     takes_messages: bool = True
 
 

@@ -1,5 +1,6 @@
 """Turns: the transactions that start a run, claim its thread for a segment, and end it."""
 
+import logging
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -7,7 +8,13 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError, InvalidInputError
+from clearance.errors import (
+    ClearanceError,
+    ConflictError,
+    EmptyMessageError,
+    ForbiddenError,
+    InvalidInputError,
+)
 from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.once import Once
@@ -22,6 +29,8 @@ from clearance.store import audit, calls, people, reviews, runs
 from clearance.store.runs import Claim
 
 MAX_MESSAGE = 1024 * 1024
+
+log = logging.getLogger(__name__)
 
 
 def start(
@@ -167,7 +176,8 @@ def finish(ledger: Ledger, claimed: Claim, *, answer: str | None) -> bool:
             audit.write(tx, AuditKind.RUN_DONE, run.id, actor=ledger.worker, now=now)
             ledger.database.announce(tx, run.id)
         at("in-release")
-        return more
+    _stopped(ledger, run)
+    return more
 
 
 def fail(ledger: Ledger, claimed: Claim, *, reason: str) -> None:
@@ -181,6 +191,7 @@ def fail(ledger: Ledger, claimed: Claim, *, reason: str) -> None:
             audit.write(tx, AuditKind.RUN_FAILED, claimed.run.id, actor=ledger.worker, now=now)
             ledger.database.announce(tx, claimed.run.id)
         at("in-fail")
+    _stopped(ledger, claimed.run)
 
 
 def give_back(ledger: Ledger, claimed: Claim) -> None:
@@ -209,7 +220,8 @@ def cancel(ledger: Ledger, run_id: str, *, by: str, reason: str, once: Once[Run]
         after = runs.run(tx, run_id)
         keep_once(tx, once, after)
         at("in-cancel")
-        return after
+    _stopped(ledger, after)
+    return after
 
 
 def take_back_cleared(
@@ -223,6 +235,18 @@ def take_back_cleared(
         runs.lock_thread(tx, run.thread_id)
         now = ledger.database.now(tx)
         _void_cleared(tx, run, now=now, by=by, reason=reason, only=only)
+
+
+def _stopped(ledger: Ledger, run: Run | None) -> None:
+    """Tell a run's program that it has stopped, where this process knows the program."""
+    program = None if run is None else ledger.programs.get(run.program)
+    if run is None or program is None or program.stopped is None:
+        return
+    try:
+        program.stopped(run.id)
+    except (ClearanceError, OSError) as error:
+        # A full disk, a database that is away: how the run stands is kept all the same.
+        log.warning("run %s stopped, and %s could not note it: %s", run.id, run.program, error)
 
 
 def _cancel(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:

@@ -78,6 +78,7 @@ def test_wishes_alone_send_a_plan_back(bench: Bench) -> None:
         ("revise", {"c1": "shorter"}, "The rule planner cannot read a comment"),
         ("revise", {"c1": "x", "params": '{"orf-scan": '}, "The parameters"),
         ("revise", {"c1": "x", "max_cost": "cheap"}, "Wishes"),
+        ("revise", {"c1": "x", "params": '{"orf-scn": {}}'}, "orf-scn: there is no method orf-scn"),
         ("approve", {"plan": '{"steps": ['}, "The plan cannot be read"),
     ],
 )

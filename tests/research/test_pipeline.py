@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,23 +37,6 @@ def test_a_run_stops_with_its_plan_and_nothing_of_it_has_run(lab: Lab) -> None:
     assert [call.tool for call in waiting.review.calls] == [step.method for step in waiting.plan.steps]
     assert all(json.loads(c.arguments)["plan_sha256"] == waiting.plan.sha256 for c in waiting.review.calls)
     assert lab.executed() == []
-
-
-def test_the_folder_says_what_waits(lab: Lab) -> None:
-    lab.start()
-    meta = json.loads((lab.research.store.folder("run1") / "meta.json").read_text())
-    waiting = lab.waiting()
-    assert meta["gene_symbol"] == "BRCA1"
-    assert meta["stage"] == "hitl_plan_pending"
-    assert meta["hitl"] == {
-        "gate": "S4_plan",
-        "run_id": "run1",
-        "summary": waiting.plan.summary,
-        "payload_path": "plan.v1.json",
-        "created_at": waiting.review.asked_at.isoformat(),
-        "review_id": waiting.review.id,
-        "plan_sha256": waiting.plan.sha256,
-    }
 
 
 def test_an_approved_plan_is_carried_out_step_by_step_once(lab: Lab) -> None:
@@ -116,6 +100,28 @@ def test_a_comment_that_the_rules_cannot_read_is_refused_and_the_plan_still_wait
     with pytest.raises(PlanError, match="cannot read a comment"):
         lab.decide("revise", message="make it nicer")
     assert lab.waiting().plan.version == 1
+
+
+UNMEETABLE: list[tuple[dict[str, Any], list[str]]] = [
+    ({"exclude": ["gc-profil"]}, ["/changes/exclude/0"]),
+    ({"require": ["orf-scan", "a/b"]}, ["/changes/require/1"]),
+    ({"params": {"a/b": {}}}, ["/changes/params/a~1b"]),
+    ({"params": {"orf-scan": {"min_aax": 5}}}, ["/changes/params/orf-scan/min_aax"]),
+    ({"params": {"orf-scan": {"min_aa": "5"}}}, ["/changes/params/orf-scan/min_aa"]),
+    ({"exclude": ["orf-scan"], "require": ["orf-scan"]}, ["/changes/exclude/0"]),
+    ({"max_cost": "cheap"}, ["/changes/max_cost"]),
+    ({"cheaper": True}, ["/changes/cheaper"]),
+    ({}, ["/message"]),
+]
+
+
+def test_a_wish_that_no_plan_could_meet_is_refused_with_its_place_and_uses_no_round_up(lab: Lab) -> None:
+    lab.start()
+    for changes, places in UNMEETABLE:
+        with pytest.raises(PlanError) as refused:
+            lab.decide("revise", message="m", changes=changes)
+        assert [fault.pointer for fault in refused.value.faults] == places
+    assert (lab.waiting().plan.version, lab.waiting().review.version) == (1, 1)
 
 
 def test_a_wish_that_cannot_be_met_leaves_the_plan_to_be_decided_anew(lab: Lab) -> None:
@@ -202,27 +208,6 @@ def test_a_plan_that_the_policy_denies_is_blocked(lab: Lab) -> None:
     activate(lab, Policy(rules=(Rule("*", effect=Effect.DENY),)))
     assert lab.start().stage is Stage.BLOCKED_HITL
     assert "blocked_hitl: not_approved" in str(lab.research.run("run1").reason)
-
-
-def test_a_plan_in_the_folder_that_was_edited_by_hand_changes_nothing(lab: Lab) -> None:
-    lab.start()
-    plan = lab.waiting().plan
-    path = lab.research.store.folder("run1") / "plan.v1.json"
-    path.write_text(path.read_text().replace("gc-profile", "rm-rf"))
-    assert lab.decide("approve").stage is Stage.DONE
-    assert sorted(lab.executed()) == sorted(step.method for step in plan.steps)
-    assert path.read_text() == plan.text
-
-
-def test_a_lost_folder_is_made_again(lab: Lab) -> None:
-    lab.start()
-    folder = lab.research.store.folder("run1")
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    assert lab.decide("approve").stage is Stage.DONE
-    assert {each.name for each in lab.research.store.files("run1")} <= {
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
-    }
 
 
 def test_an_unknown_symbol_ends_the_run_with_near_ones(lab: Lab) -> None:

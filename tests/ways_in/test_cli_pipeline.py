@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -128,6 +129,30 @@ def test_an_edited_plan_is_carried_out_as_its_editors(desk: Desk, tmp_path: Path
     assert desk.json("pipeline", "show", run_id)["plan_version"] == 2
 
 
+def test_a_plan_that_was_edited_in_place_is_not_taken_for_the_one_that_waits(desk: Desk) -> None:
+    run_id = _start(desk)
+    path = desk.home / "runs" / run_id / "plan.v1.json"
+    plan = json.loads(path.read_text())
+    plan["steps"] = [step for step in plan["steps"] if not step["needs"]][:1]
+    path.write_text(json.dumps(plan))
+    refused = desk.run("pipeline", "resume", run_id, "--approve", "--json")
+    assert (refused.exit_code, error(refused)["error"]) == (5, "conflict")
+    assert "--edit" in error(refused)["message"]
+    assert desk.json("pipeline", "show", run_id)["interrupted"]
+    assert json.loads(path.read_text()) == plan
+    done = desk.run("pipeline", "resume", run_id, "--edit", str(path))
+    assert _last(done.stdout).startswith("stage=done analyst_summary=1 done"), done.output
+
+
+def test_a_folder_that_was_lost_is_there_again_when_its_run_is_shown(desk: Desk) -> None:
+    run_id = _start(desk)
+    folder = desk.home / "runs" / run_id
+    kept = sorted(path.name for path in folder.iterdir() if path.is_file())
+    shutil.rmtree(folder)
+    desk.json("pipeline", "show", run_id)
+    assert sorted(path.name for path in folder.iterdir()) == kept
+
+
 def test_a_rejected_plan_ends_its_run(desk: Desk) -> None:
     run_id = _start(desk)
     done = desk.run("pipeline", "resume", run_id[:6], "--reject", "-m", "another gene")
@@ -151,6 +176,8 @@ def test_a_cancelled_run_is_listed_as_such(desk: Desk) -> None:
         (("start-hitl", "--symbol", "BRCA1", "--organism", "unicorn"), 2, "human"),
         (("start-hitl", "--symbol", "BRCA1", "--fasta", "/nowhere.fa"), 2, "cannot be read"),
         (("start-hitl", "--symbol", "BRCA1", "--fasta", "FASTA"), 2, "--fasta"),
+        (("start-hitl", "--offline"), 2, "For a sequence without a symbol give --fasta"),
+        (("start-hitl", "--symbol", "BRCA1", "--kind", "dna"), 2, "Give one, or leave the kind out"),
         (("start-hitl", "--symbol", "BRCA1", "--planner", "nothing"), 12, "names no model"),
         (("start-hitl", "--symbol", "BRCA1", "--executor", "moon"), 2, "local or argo"),
         (("show", "nothing"), 4, "There is no research run nothing"),

@@ -249,27 +249,74 @@ def test_a_start_that_is_sent_again_is_one_run(lab: Served) -> None:
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("body", "places"),
     [
-        {},
-        {"symbol": ""},
-        {"symbol": "../x"},
-        {"symbol": "BRCA1\u0000"},
-        {"symbol": "BRCA1", "organism": "unicorn"},
-        {"symbol": "BRCA1", "fasta": ""},
-        {"symbol": "BRCA1", "fasta": ">x\nAC1T"},
-        {"symbol": "BRCA1", "fasta": ">x\n" + "A" * 600_000},
-        {"symbol": "BRCA1", "executor": "elsewhere"},
-        {"symbol": "BRCA1", "offline": "yes"},
-        {"symbol": "BRCA1", "approved": True},
+        ({}, ["/symbol"]),
+        ({"symbol": ""}, ["/symbol"]),
+        ({"symbol": "../x"}, ["/symbol"]),
+        ({"symbol": "BRCA1\u0000"}, ["/symbol"]),
+        ({"symbol": "BRCA1", "organism": "unicorn"}, ["/organism"]),
+        ({"symbol": "../x", "organism": "unicorn"}, ["/symbol", "/organism"]),
+        ({"symbol": "BRCA1", "fasta": ""}, ["/fasta"]),
+        ({"symbol": "BRCA1", "fasta": ">x\nAC1T"}, ["/fasta"]),
+        ({"fasta": ">x\nAC1T"}, ["/fasta"]),
+        ({"fasta": ">x\nMEEPQ", "fasta_kind": "dna"}, ["/fasta"]),
+        ({"symbol": "BRCA1", "fasta_kind": "dna"}, ["/fasta"]),
+        ({"symbol": "BRCA1", "fasta": ">x\n" + "A" * 600_000}, ["/fasta"]),
+        ({"symbol": "BRCA1", "executor": "elsewhere"}, ["/executor"]),
+        ({"symbol": "BRCA1", "executor": "argo"}, ["/executor"]),
+        ({"symbol": "BRCA1", "offline": "yes"}, ["/offline"]),
+        ({"symbol": "BRCA1", "approved": True}, ["/approved"]),
     ],
-    ids=lambda body: str(body)[:60],
+    ids=lambda given: str(given)[:60],
 )
 def test_what_could_never_become_a_run_is_refused_before_there_is_one(
-    lab: Served, body: dict[str, Any]
+    lab: Served, body: dict[str, Any], places: list[str]
 ) -> None:
-    assert _post(lab, API, body).status_code == 422
+    refused = _post(lab, API, body)
+    assert refused.status_code == 422
+    assert [each["pointer"] for each in refused.json()["errors"]] == places
     assert _get(lab, "").json()["runs"] == []
+
+
+def test_a_sequence_needs_no_symbol_and_is_named_as_its_owners(lab: Served) -> None:
+    body = {"fasta": f">mine of somebody\n{'ATGGCC' * 40}TAA\n", "objective": "composition", "offline": True}
+    *_, last = frames(_post(lab, "/pipeline/start", body))
+    assert last.kind == "hitl_pending", last
+    (found,) = _get(lab, "").json()["runs"]
+    assert found["gene_symbol"] == "own-sequence"
+    plan = _get(lab, f"{found['run_id']}/plan").json()["plan"]
+    assert [each["accession"] for each in plan["inputs"]] == ["mine"]
+    assert any("no literature was searched" in each for each in plan["warnings"])
+    *_, last = frames(_post(lab, f"/pipeline/{found['run_id']}/resume", {"decision": "approve"}))
+    assert (last.kind, last.data["stage"]) == ("done", "done")
+
+
+def test_a_wish_that_no_plan_could_meet_is_refused_at_its_place(lab: Served) -> None:
+    run_id = start(lab)
+    plan = _get(lab, f"{run_id}/plan").json()["plan"]
+    for body, places in (
+        ({"decision": "revise", "message": "m", "changes": {"exclude": ["x"]}}, ["/changes/exclude/0"]),
+        ({"decision": "revise", "message": "m"}, ["/message"]),
+        ({"decision": "reject"}, ["/message"]),
+        ({"decision": "edit"}, ["/plan"]),
+        ({"decision": "edit", "plan": {**plan, "title": "x"}}, ["/plan/title"]),
+        ({"decision": "edit", "plan": {**plan, "run_id": "x"}}, ["/plan"]),
+    ):
+        refused = _resume(lab, run_id, **body)
+        assert refused.status_code == 422
+        assert [each["pointer"] for each in refused.json()["errors"]] == places
+
+
+def test_after_five_revisions_the_sixth_is_refused_at_its_place(lab: Served) -> None:
+    run_id = start(lab)
+    for number in range(6):
+        body = {"decision": "revise", "message": "m", "changes": {"max_cost": f"0.9{number}"}}
+        answer = _resume(lab, run_id, plan_sha256=_sha256(lab, run_id), **body)
+        wait(lab, run_id)
+    assert answer.status_code == 422
+    assert [each["pointer"] for each in answer.json()["errors"]] == ["/decision"]
+    assert _get(lab, run_id).json()["plan_version"] == 6
 
 
 def test_what_is_no_decision_changes_nothing(lab: Served) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clearance.cli.options import Json, opened, options_of
-from clearance.errors import InvalidInputError
+from clearance.errors import ConflictError, InvalidInputError
 
 if TYPE_CHECKING:
     from clearance.apps.research.research_request import ResearchRequest
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 WAIT = 600.0
 _SAY = "Say what you decide: --approve, --edit FILE, --revise or --reject."
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="The run's id, or the beginning of it.")]
+Symbol = Annotated[
+    str, typer.Option(metavar="GENE", help="The gene's symbol, such as BRCA1; needed without --fasta.")
+]
+Kind = Annotated[
+    str | None,
+    typer.Option(metavar="KIND", help="What that file holds: dna or protein; else its letters say."),
+]
 Wait = Annotated[
     float, typer.Option(min=0.0, metavar="SECONDS", help="How long to wait for the next stop; it goes on.")
 ]
@@ -45,11 +52,12 @@ def register(app: typer.Typer) -> None:
 def start(
     ctx: typer.Context,
     *,
-    symbol: Annotated[str, typer.Option(metavar="GENE", help="The gene's symbol, such as BRCA1.")],
+    symbol: Symbol = "",
     objective: Annotated[str, typer.Option(metavar="TEXT", help="What you want to know.")] = "",
     fasta: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Your own sequence of the gene, in FASTA.")
     ] = None,
+    kind: Kind = None,
     organism: Annotated[str, typer.Option(metavar="NAME", help="human, mouse, …")] = "human",
     offline: Annotated[bool, typer.Option("--offline", help="Ask no service.")] = False,
     replay: Annotated[
@@ -72,6 +80,7 @@ def start(
         objective=objective,
         organism=organism,
         fasta=None if fasta is None else _text(fasta),
+        fasta_kind=kind,
         offline=offline,
         replay=replay,
         executor=executor,
@@ -97,6 +106,8 @@ def show(ctx: typer.Context, run: RunName, *, as_json: Json = False) -> None:
     with opened(options) as c:
         research = _research(c)
         run_id = research.find(run)
+        # The folder is for people to look into; whoever asks about a run finds it whole.
+        research.rebuild(run_id)
         if options.as_json:
             print_json(full_record(research, run_id, person=c.person))
             return
@@ -270,6 +281,22 @@ def _check_said(given: list[str], changes: dict[str, Any], *, message: str, plan
         raise InvalidInputError("Rejecting a plan needs a reason: -m TEXT.")
 
 
+def _check_untouched(research: "ResearchRuns", run_id: str) -> None:
+    """Refuse an approval of somebody who edited the plan in the run's folder: it is not what would run."""
+    from clearance.apps.research.run_store import plan_file
+    from clearance.cli.screen import near
+
+    waiting = research.waiting(run_id)
+    if waiting is None:
+        return
+    path = research.store.changed_by_hand(run_id, plan_file(waiting.plan.version))
+    if path is not None:
+        raise ConflictError(
+            f"{near(path)} was edited, and is not the plan that waits. To have yours carried out: --edit "
+            f"{near(path)}. To approve the one that waits, move that file away first."
+        )
+
+
 def _decide(
     c: "Clearance",
     research: "ResearchRuns",
@@ -281,6 +308,8 @@ def _decide(
 ) -> None:
     from clearance.apps.research.hitl import HITLDecision
 
+    if decision == HITLDecision.APPROVE:
+        _check_untouched(research, run_id)
     research.decide(
         run_id,
         HITLDecision(decision),

@@ -41,7 +41,7 @@ _NO_TEXT = {
 
 def draw_begun(run_id: str, request: "ResearchRequest") -> None:
     """Say on standard error which run it is, before its first stage: it is found again by this."""
-    what = f"{request.symbol}{', offline' if request.offline else ''}"
+    what = f"{request.subject}{', offline' if request.offline else ''}"
     line(err(), shown(what), lead=Text(f"Run {run_id}  ", "bold"))
 
 
@@ -64,7 +64,7 @@ def draw_stage(console: Console, stage: "RunStage") -> None:
 def draw_run(console: Console, research: "ResearchRuns", run_id: str, *, person: str) -> None:
     """Draw a run: its way so far, its plan in full, and what it waits for."""
     run, state, request = research.run(run_id), research.state(run_id), research.request(run_id)
-    line(console, Text(f"Run {run_id}  ", "bold").append_text(shown(request.symbol, "not bold")))
+    line(console, Text(f"Run {run_id}  ", "bold").append_text(shown(request.subject, "not bold")))
     _row(console, "state", Text(run.state.value, "bold").append(f", stage {state.stage}"))
     _row(console, "asked by", f"{run.requester}, {run.created_at:%Y-%m-%d %H:%M} UTC")
     if run.reason:

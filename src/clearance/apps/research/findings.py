@@ -16,8 +16,9 @@ from clearance.apps.research.knowledge import KnowledgeBase
 from clearance.apps.research.methods.cards import load_cards
 from clearance.apps.research.plan import WorkflowTemplate
 from clearance.apps.research.plan_request import LITERATURE_FILE, PlanRequest, plan_request
-from clearance.apps.research.research_request import ResearchRequest
+from clearance.apps.research.research_request import OWN, ResearchRequest
 from clearance.apps.research.run_store import NewFile, RunStore
+from clearance.apps.research.sources.bibliography import Literature
 from clearance.apps.research.sources.endpoints import Endpoints
 from clearance.apps.research.sources.literature import find_literature
 from clearance.apps.research.sources.records import Sequences
@@ -29,6 +30,9 @@ KB_FILE = "method_kb.json"
 REQUEST_FILE = "plan_request.json"
 RECORDING = "http"
 CACHE = "http-cache.db"
+NOTHING_NAMED = Literature(
+    OWN, "", "none", (), ("No gene was named, so no literature was searched; nothing can be cited.",)
+)
 
 
 class Findings:
@@ -62,11 +66,12 @@ class Findings:
     def _find_sequences(self, run_id: str, request: ResearchRequest, *, fence: int) -> None:
         with self._fetcher(run_id, request) as fetcher:
             found = find_sequences(
-                request.symbol,
+                request.subject,
                 fetcher=fetcher,
                 endpoints=self._addresses(),
                 organism=request.organism,
                 fasta=None if request.fasta is None else request.fasta.encode(),
+                fasta_kind=request.fasta_kind,
             )
         files = [NewFile(each.file, found.files[each.file], "text/plain") for each in found.records]
         self._store.put_all(run_id, [*files, NewFile(SEQUENCE_FILE, found.text)], fence=fence)
@@ -80,10 +85,7 @@ class Findings:
 
     def _find_literature(self, run_id: str, request: ResearchRequest, *, fence: int) -> None:
         sequences = self._sequences(run_id)
-        with self._fetcher(run_id, request) as fetcher:
-            found = find_literature(
-                sequences.symbol, request.objective, fetcher=fetcher, endpoints=self._addresses()
-            )
+        found = self._published(run_id, request, sequences.symbol)
         asked = plan_request(
             run_id,
             sequences,
@@ -96,6 +98,12 @@ class Findings:
         )
         files = [NewFile(LITERATURE_FILE, found.text), NewFile(REQUEST_FILE, canonical(_plain(asked)))]
         self._store.put_all(run_id, files, fence=fence)
+
+    def _published(self, run_id: str, request: ResearchRequest, symbol: str) -> Literature:
+        if not request.symbol:
+            return NOTHING_NAMED
+        with self._fetcher(run_id, request) as fetcher:
+            return find_literature(symbol, request.objective, fetcher=fetcher, endpoints=self._addresses())
 
     def method_kb(self, run_id: str, *, fence: int) -> str:
         """Rank the methods that fit what was found, keep the ranking, and return one line about it."""

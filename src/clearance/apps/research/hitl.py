@@ -5,7 +5,9 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from clearance.apps.research.plan_calls import EXECUTE
 from clearance.errors import ClearanceError
+from clearance.review import Answer, Review, ReviewStatus
 
 
 class HITLGate(StrEnum):
@@ -38,6 +40,39 @@ class HITLRequest:
     def document(self) -> dict[str, Any]:
         """Return it as JSON, as `meta.json` has it."""
         return {**self.__dict__, "created_at": self.created_at.isoformat()}
+
+
+def gate_of(review: Review) -> HITLGate:
+    """Return the gate at which a review of a plan was asked."""
+    return HITLGate.S4_PLAN if review.message < EXECUTE else HITLGate.S5_EXECUTE
+
+
+def version_of(review: Review) -> int:
+    """Return the version of the plan that a review is about."""
+    return review.message % EXECUTE
+
+
+def answered(review: Review) -> Answer:
+    """Return what people said to a plan: they say it to all of its steps alike."""
+    states = {call.state for call in review.calls}
+    for answer in (Answer.REJECTED, Answer.EXPIRED, Answer.WITHDRAWN, Answer.REVISED):
+        if answer in states:
+            return answer
+    return Answer.APPROVED if states == {Answer.APPROVED} else Answer.REJECTED
+
+
+def decided(review: Review) -> HITLDecision | None:
+    """Return what people decided on a plan; None where they did not, or not yet."""
+    if review.status is not ReviewStatus.SETTLED:
+        return None
+    return _DECISIONS.get(answered(review))
+
+
+_DECISIONS = {
+    Answer.APPROVED: HITLDecision.APPROVE,
+    Answer.REJECTED: HITLDecision.REJECT,
+    Answer.REVISED: HITLDecision.REVISE,
+}
 
 
 class BlockedReason(StrEnum):

@@ -17,7 +17,7 @@ from clearance import turns
 from clearance.apps.research.analyst import Analyst, AskFirst, StepDone
 from clearance.apps.research.enforcement import check_cleared, questions_of
 from clearance.apps.research.findings import Findings
-from clearance.apps.research.hitl import BlockedError, BlockedReason, HITLDecision, HITLGate, HITLRequest
+from clearance.apps.research.hitl import BlockedError, BlockedReason, HITLGate, answered
 from clearance.apps.research.plan import Plan
 from clearance.apps.research.plan_calls import (
     PROGRAM,
@@ -90,7 +90,6 @@ class Pipeline:
             if after is None:
                 return Parked()
             state = after
-        self.store.write_meta(run.id)
         return Finished(_answer(state))
 
     def _is_open(self, run_id: str) -> bool:
@@ -99,7 +98,7 @@ class Pipeline:
             return runs.run(tx, run_id).is_open
 
     def _begun(self, run: Run, *, fence: int) -> PipelineState:
-        state = PipelineState(run.id, read_request(run.input).symbol)
+        state = PipelineState(run.id, read_request(run.input).subject)
         return self._reach(state, Stage.STARTED, "", fence=fence)
 
     def _next(self, run: Run, state: PipelineState, *, fence: int) -> PipelineState | None:
@@ -165,14 +164,16 @@ class Pipeline:
         question = plan_question(plan)
         review = self._ask(run, plan, question, gate=HITLGate.S4_PLAN, fence=fence)
         if review.status is ReviewStatus.PENDING:
-            self._park(state, plan, review, gate=HITLGate.S4_PLAN, fence=fence)
+            self._park(state, plan, gate=HITLGate.S4_PLAN, fence=fence)
             return None
-        match _answered(review):
+        # Should somebody have edited this version in the folder: it is not what was decided on.
+        self.store.path(run.id, plan_file(plan.version))
+        match answered(review):
             case Answer.APPROVED:
-                self.store.record_hitl_decision(run.id, gate=HITLGate.S4_PLAN, decision=HITLDecision.APPROVE)
+                self.store.record_hitl_decision(run.id)
                 return self._reach(state, Stage.HITL_PLAN_APPROVED, _who(review), fence=fence, approved=True)
             case Answer.REVISED:
-                self.store.record_hitl_decision(run.id, gate=HITLGate.S4_PLAN, decision=HITLDecision.REVISE)
+                self.store.record_hitl_decision(run.id)
                 request = self.findings.plan_request(run.id)
                 said = read_request(run.input)
                 after = self._kept_plan(run.id, plan.version + 1) or self.planning.next(
@@ -180,7 +181,7 @@ class Pipeline:
                 )
                 return self._planned(state, after, fence=fence)
             case other:
-                return self._refused(run, state, other, review, gate=HITLGate.S4_PLAN, fence=fence)
+                return self._refused(run, state, other, review, fence=fence)
 
     def _hitl_execute(self, run: Run, state: PipelineState, *, fence: int) -> PipelineState | None:
         """Ask once more about what reaches further than the plan alone, where there is any of it."""
@@ -203,12 +204,12 @@ class Pipeline:
         turns.take_back_cleared(self.ledger, run, by=run.requester, reason=_ASKED_AGAIN, only=earlier)
         review = self._ask(run, plan, question, gate=HITLGate.S5_EXECUTE, fence=fence)
         if review.status is ReviewStatus.PENDING:
-            self._park(state, plan, review, gate=HITLGate.S5_EXECUTE, fence=fence)
+            self._park(state, plan, gate=HITLGate.S5_EXECUTE, fence=fence)
             return None
-        answer = _answered(review)
+        answer = answered(review)
         if answer is not Answer.APPROVED:
-            return self._refused(run, state, answer, review, gate=HITLGate.S5_EXECUTE, fence=fence)
-        self.store.record_hitl_decision(run.id, gate=HITLGate.S5_EXECUTE, decision=HITLDecision.APPROVE)
+            return self._refused(run, state, answer, review, fence=fence)
+        self.store.record_hitl_decision(run.id)
         return self._reach(state, Stage.HITL_EXECUTE_APPROVED, _who(review), fence=fence)
 
     def _execute_question(self, plan: Plan, state: PipelineState) -> PlanQuestion:
@@ -242,37 +243,20 @@ class Pipeline:
             raise BlockedError(BlockedReason.NOT_APPROVED, "The policy denies every step of this plan.")
         return rounds[-1]
 
-    def _park(self, state: PipelineState, plan: Plan, review: Review, *, gate: HITLGate, fence: int) -> None:
+    def _park(self, state: PipelineState, plan: Plan, *, gate: HITLGate, fence: int) -> None:
         pending = Stage.HITL_PLAN_PENDING if gate is HITLGate.S4_PLAN else Stage.HITL_EXECUTE_PENDING
         if state.stage is not pending:
             self._reach(state, pending, plan.summary, fence=fence)
-        self.store.set_hitl_pending(
-            HITLRequest(
-                gate=gate,
-                run_id=state.run_id,
-                summary=plan.summary,
-                payload_path=plan_file(plan.version),
-                created_at=review.asked_at,
-                review_id=review.id,
-                plan_sha256=plan.sha256,
-            )
-        )
+        self.store.set_hitl_pending(state.run_id)
 
     def _refused(
-        self,
-        run: Run,
-        state: PipelineState,
-        answer: Answer,
-        review: Review,
-        *,
-        gate: HITLGate,
-        fence: int,
+        self, run: Run, state: PipelineState, answer: Answer, review: Review, *, fence: int
     ) -> PipelineState:
         """End a run that people did not clear: nothing behind the gate runs."""
         turns.take_back_cleared(self.ledger, run, by=run.requester, reason=_TAKEN_BACK)
         if answer is Answer.EXPIRED:
             return self._reach(state, Stage.HITL_EXPIRED, "Nobody decided in time.", fence=fence)
-        self.store.record_hitl_decision(run.id, gate=gate, decision=HITLDecision.REJECT)
+        self.store.record_hitl_decision(run.id)
         return self._reach(state, Stage.HITL_REJECTED, _who(review), fence=fence)
 
     # --- behind the gates ---
@@ -319,15 +303,6 @@ class Pipeline:
         at("stage-reached")
         self.on_stage(after, line)
         return after
-
-
-def _answered(review: Review) -> Answer:
-    """Return what people said to a plan: they say it to all of its steps alike."""
-    states = {call.state for call in review.calls}
-    for answer in (Answer.REJECTED, Answer.EXPIRED, Answer.WITHDRAWN, Answer.REVISED):
-        if answer in states:
-            return answer
-    return Answer.APPROVED if states == {Answer.APPROVED} else Answer.REJECTED
 
 
 def _who(review: Review) -> str:

@@ -16,7 +16,7 @@ def short_record(research: ResearchRuns, run: Run) -> dict[str, Any]:
     state = research.store.state(run.id)
     return {
         "run_id": run.id,
-        "gene_symbol": request.symbol,
+        "gene_symbol": request.subject if gone is None else "",
         "objective": request.objective,
         "state": run.state.value,
         "stage": "started" if state is None else state.stage.value,

@@ -9,13 +9,14 @@ from fastapi import APIRouter, Header, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from clearance.apps.research import wire
+from clearance.apps.research.errors import PlanError
 from clearance.apps.research.hitl import HITLDecision
 from clearance.apps.research.records import run_record
 from clearance.apps.research.routes_shared import STREAM, RunId, Runs, seen
 from clearance.apps.research.runs import ResearchRuns
 from clearance.apps.research.streaming import Place, frames, place_now
 from clearance.apps.research.wire import Choice, Resumed, Started
-from clearance.credential import Credential
+from clearance.credential import Credential, Scope
 from clearance.errors import Fault, ForbiddenError, InvalidInputError
 from clearance.ledger import new_id
 from clearance.once import Once, Repeated
@@ -24,10 +25,10 @@ from clearance.review import Review, ReviewStatus
 from clearance.run import Run
 from clearance.toolcall import argument_text
 from clearance.web import sse
-from clearance.web.access import Caller, Shown, Workspace
+from clearance.web.access import Caller, Shown, Workspace, allow_taking_back, needs
 from clearance.web.bodies import StrictRoute
 from clearance.web.events import Leased
-from clearance.web.problems import refusals
+from clearance.web.problems import pointing_at, refusals
 from clearance.web.records import exact
 from clearance.web.repeats import IdempotencyKey, once
 from clearance.web.runs import Cancelled
@@ -52,6 +53,7 @@ class Done:
 
 
 @router.post(API, response_model=wire.PipelineRecord, responses={**STREAM, **_REFUSALS})
+@needs(Scope.PROPOSE)
 async def start(
     request: Request,
     here: Workspace,
@@ -72,6 +74,7 @@ async def start(
 
 
 @router.post("/pipeline/start", response_class=Response, responses={**STREAM, **_REFUSALS})
+@needs(Scope.PROPOSE)
 async def start_streaming(
     request: Request,
     here: Workspace,
@@ -93,6 +96,7 @@ async def start_streaming(
 @router.post(
     f"{API}/{{run_id}}/resume", response_model=wire.PipelineRecord, responses={**STREAM, **_REFUSALS}
 )
+@needs(Scope.DECIDE)
 async def resume(
     request: Request,
     here: Workspace,
@@ -114,6 +118,7 @@ async def resume(
 
 
 @router.post("/pipeline/{run_id}/resume", response_class=Response, responses={**STREAM, **_REFUSALS})
+@needs(Scope.DECIDE)
 async def resume_streaming(
     request: Request,
     here: Workspace,
@@ -134,7 +139,9 @@ async def resume_streaming(
 
 
 @router.post(f"{API}/{{run_id}}/cancel", response_model=wire.PipelineRecord)
+@needs(Scope.PROPOSE, Scope.MANAGE)
 def cancel(
+    here: Workspace,
     research: Runs,
     by: Caller,
     run_id: RunId,
@@ -143,7 +150,9 @@ def cancel(
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
     """End a run early, as who asked for it or as an operator; steps that run now are ended, too."""
-    seen(research, run_id, by=by)
+    found = seen(research, run_id, by=by)
+    with here.database.read() as tx:
+        allow_taking_back(tx, by, requester=found.requester)
     reason = body.reason if body is not None and body.reason.strip() else f"{by.name} ended it."
     only: Once[Run] | None = once(
         idempotency_key, by=by, route=f"pipeline/{run_id}/cancel", said=body, answer=lambda _, run: run.id
@@ -215,7 +224,8 @@ def _decide(research: ResearchRuns, run_id: str, body: Resumed, *, by: Person, k
     place = place_now(research, run_id)
     if body.decision is Choice.EDIT:
         plan = argument_text(body.plan or {})
-        review = research.edit(run_id, plan, by=by.id, plan_sha256=body.plan_sha256, wait=EDIT_WAIT)
+        with pointing_at("/plan", PlanError):
+            review = research.edit(run_id, plan, by=by.id, plan_sha256=body.plan_sha256, wait=EDIT_WAIT)
         return Done(run_id, _after(review, place))
     only: Once[Review] | None = once(
         key, by=by, route=f"pipeline/{run_id}/resume", said=body, answer=lambda _, review: review.id

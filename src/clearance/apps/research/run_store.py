@@ -5,6 +5,7 @@ back. Only `meta.json` changes; every other file stays what it was.
 """
 
 import json
+import logging
 import os
 import threading
 from collections.abc import Mapping, Sequence
@@ -13,17 +14,22 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from clearance.apps.research.hitl import HITLDecision, HITLGate, HITLRequest
+from sqlalchemy import Connection
+
+from clearance.apps.research.hitl import HITLRequest, decided, gate_of, version_of
 from clearance.apps.research.plan import Plan, read_plan
 from clearance.apps.research.state import PipelineState, Stage, state_of
 from clearance.errors import NotFoundError
 from clearance.killpoints import at
+from clearance.review import Review
 from clearance.run import Run
-from clearance.store import run_files, runs
+from clearance.store import reviews, run_files, runs
 from clearance.store.database import Database
 from clearance.store.run_files import RunFile
 
 META = "meta.json"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -113,54 +119,49 @@ class RunStore:
             return run_files.files_of(tx, run_id)
 
     def path(self, run_id: str, name: str) -> Path:
-        """Return where a file lies for another process to read; written anew where it was changed or lost."""
+        """Return where a file lies for another process to read: as it was kept, whatever became of it there.
+
+        One that was changed is put aside, with `.changed` behind its name.
+        """
         content = self.read(run_id, name)
         path = self._path(run_id, name)
-        if not path.is_file() or path.read_bytes() != content:
+        if path.is_file() and path.read_bytes() != content:
+            log.warning("%s was changed, and is put aside: what counts is what was kept", path)
+            path.replace(path.with_name(f"{path.name}.changed"))
+        if not path.is_file():
             _write(path, content)
         return path
+
+    def changed_by_hand(self, run_id: str, name: str) -> Path | None:
+        """Return where a file lies that is not what was kept; None when it is, or is not there."""
+        path = self._path(run_id, name)
+        return path if path.is_file() and path.read_bytes() != self.read(run_id, name) else None
 
     def plan(self, run_id: str, version: int) -> Plan:
         """Return a version of a run's plan."""
         return read_plan(self.read(run_id, plan_file(version)))
 
-    def set_hitl_pending(self, request: HITLRequest) -> None:
-        """Show in `meta.json` what waits at a gate."""
-        self.write_meta(request.run_id, hitl=request)
+    def set_hitl_pending(self, run_id: str) -> None:
+        """Show in `meta.json` what waits at a gate, as soon as it is asked."""
+        self.write_meta(run_id)
 
-    def record_hitl_decision(self, run_id: str, *, gate: HITLGate, decision: HITLDecision) -> None:
-        """Show in `meta.json` that nothing waits at a gate any more, and what was decided last."""
-        self.write_meta(run_id, last={"gate": gate.value, "decision": decision.value})
+    def record_hitl_decision(self, run_id: str) -> None:
+        """Show in `meta.json` what people decided at a gate, before what follows from it is done."""
+        self.write_meta(run_id)
 
-    def write_meta(
-        self, run_id: str, *, hitl: HITLRequest | None = None, last: Mapping[str, str] | None = None
-    ) -> None:
+    def write_meta(self, run_id: str) -> None:
         """Write `meta.json` anew, whole, from what the database says."""
         with self._database.read() as tx:
-            run = runs.run(tx, run_id)
-            stages = run_files.stages_of(tx, run_id)
-            files = run_files.files_of(tx, run_id)
-        state = state_of(stages[-1].state).document() if stages else {}
-        document = {
-            **state,
-            "run": _run_document(run),
-            "hitl": None if hitl is None else hitl.document(),
-            **({} if last is None else {"last_decision": dict(last)}),
-            "stages": [{"stage": each.stage, "at": each.at.isoformat()} for each in stages],
-            "files": [
-                {"name": each.name, "sha256": each.sha256, "size": each.size, "media_type": each.media_type}
-                for each in files
-            ],
-        }
+            document = _meta(tx, run_id)
         text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
         _write(self.folder(run_id) / META, text.encode())
 
     def rebuild(self, run_id: str) -> None:
-        """Make what is lost of a run's folder again."""
+        """Make what is lost of a run's folder again, and bring `meta.json` up to date."""
         for file in self.files(run_id):
-            self.path(run_id, file.name)
-        if not (self.folder(run_id) / META).is_file():
-            self.write_meta(run_id)
+            if not self._path(run_id, file.name).is_file():
+                self.path(run_id, file.name)
+        self.write_meta(run_id)
 
     def now(self) -> datetime:
         """Return the time of the database's clock."""
@@ -174,6 +175,40 @@ class RunStore:
 def plan_file(version: int) -> str:
     """Return the name of a plan's file."""
     return f"plan.v{version}.json"
+
+
+def _meta(tx: Connection, run_id: str) -> dict[str, Any]:
+    run = runs.run(tx, run_id)
+    stages = run_files.stages_of(tx, run_id)
+    files = {each.name: each for each in run_files.files_of(tx, run_id)}
+    state = None if not stages else state_of(stages[-1].state)
+    pending = reviews.pending(tx, run.thread_id)
+    last = next((each for each in reviews.of_run(tx, run_id, limit=3) if decided(each)), None)
+    return {
+        **({} if state is None else state.document()),
+        "run": _run_document(run),
+        "hitl": None if pending is None or state is None else _waits(pending, state, files),
+        "last_decision": None if last is None else {"gate": gate_of(last), "decision": decided(last)},
+        "stages": [{"stage": each.stage, "at": each.at.isoformat()} for each in stages],
+        "files": [
+            {"name": each.name, "sha256": each.sha256, "size": each.size, "media_type": each.media_type}
+            for each in files.values()
+        ],
+    }
+
+
+def _waits(review: Review, state: PipelineState, files: Mapping[str, RunFile]) -> dict[str, Any]:
+    name = plan_file(version_of(review))
+    asked = HITLRequest(
+        gate=gate_of(review),
+        run_id=review.run_id,
+        summary=state.planner_summary,
+        payload_path=name,
+        created_at=review.asked_at,
+        review_id=review.id,
+        plan_sha256=files[name].sha256,
+    )
+    return asked.document()
 
 
 def _run_document(run: Run) -> dict[str, Any]:

@@ -10,15 +10,22 @@ from clearance import turns
 from clearance.apps.research.analyst import Analyst, AskFirst, StepDone
 from clearance.apps.research.cancelling import ended_with_its_run
 from clearance.apps.research.enforcement import check_cleared, questions_of
-from clearance.apps.research.errors import PlanError
 from clearance.apps.research.executors.jobs import Executor
 from clearance.apps.research.findings import Findings
-from clearance.apps.research.hitl import BlockedError, BlockedReason, HITLDecision, HITLGate
+from clearance.apps.research.hitl import (
+    BlockedError,
+    BlockedReason,
+    HITLDecision,
+    HITLGate,
+    gate_of,
+    version_of,
+)
 from clearance.apps.research.pipeline import Pipeline, Reporter
 from clearance.apps.research.plan import Plan, read_plan
-from clearance.apps.research.plan_calls import EXECUTE, PROGRAM, default_policy
+from clearance.apps.research.plan_answers import about_the_plan, check_revision
+from clearance.apps.research.plan_calls import PROGRAM, default_policy
 from clearance.apps.research.plan_diff import PlanDiff, diff
-from clearance.apps.research.planning import EDITED, MAX_REVISIONS, RULES, Planning, read_wishes
+from clearance.apps.research.planning import EDITED, MAX_REVISIONS, Planning
 from clearance.apps.research.research_request import ResearchRequest, check_request, read_request
 from clearance.apps.research.run_store import RunStore
 from clearance.apps.research.state import PipelineState
@@ -99,6 +106,7 @@ class ResearchRuns:
             tools=analyst.tools,
             policy=default_policy(),
             segment=self._segment,
+            stopped=self.store.write_meta,
             takes_messages=False,
         )
         workspace.register(program)
@@ -110,7 +118,10 @@ class ResearchRuns:
         if request.replay is not None and self.store.state(request.replay) is None:
             raise NotFoundError(f"There is no run {request.replay} whose record could be used.")
         if request.executor not in self._executors:
-            raise InvalidInputError(f"The executor {request.executor} is not set up here.")
+            raise InvalidInputError(
+                "This executor cannot be used.",
+                faults=[Fault("/executor", f"{request.executor} is not set up here")],
+            )
         ledger = self._workspace.ledger
         return turns.start(ledger, run_id, request.text, run_id=run_id, program=PROGRAM, by=by, once=once)
 
@@ -134,7 +145,7 @@ class ResearchRuns:
     def state(self, run_id: str) -> PipelineState:
         """Return how far a run is."""
         request = self.request(run_id)
-        return self.store.state(run_id) or PipelineState(run_id, request.symbol)
+        return self.store.state(run_id) or PipelineState(run_id, request.subject)
 
     def waiting(self, run_id: str, *, seen_by: str | None = None) -> Waiting | None:
         """Return what a run waits for; None when it waits for nobody.
@@ -147,11 +158,10 @@ class ResearchRuns:
             earlier = reviews.of_thread(tx, run_id)
         if review is None:
             return None
-        plan = self.store.plan(run_id, review.message % EXECUTE)
-        gate = HITLGate.S4_PLAN if review.message < EXECUTE else HITLGate.S5_EXECUTE
+        plan = self.store.plan(run_id, version_of(review))
         before = _seen(earlier, plan, by=seen_by)
         changed = None if before is None else diff(self.store.plan(run_id, before), plan)
-        return Waiting(gate, review, plan, changed, before)
+        return Waiting(gate_of(review), review, plan, changed, before)
 
     def decide(
         self,
@@ -191,12 +201,15 @@ class ResearchRuns:
                     "Approve or reject it.",
                     faults=[Fault("/decision", "is no longer allowed")],
                 )
-            self._check_revision(run_id, message, changes or {})
+            check_revision(message, changes or {}, planner=self.request(run_id).planner)
             item["changes"] = dict(changes or {})
         review = waiting.review
         seen = review.version if version is None else version
         gate = self._workspace.gate
-        return gate.decide(review.id, [item], by=by, version=seen, fresh_for=fresh_for, once=once)
+        try:
+            return gate.decide(review.id, [item], by=by, version=seen, fresh_for=fresh_for, once=once)
+        except InvalidReviewDecisionError as error:
+            raise about_the_plan(error) from None
 
     def edit(
         self,
@@ -298,6 +311,11 @@ class ResearchRuns:
         self.run(run_id)
         return self.store.path(run_id, name)
 
+    def rebuild(self, run_id: str) -> None:
+        """Make what is lost of a run's folder again."""
+        self.run(run_id)
+        self.store.rebuild(run_id)
+
     def _segment(self, run: Run, fence: int) -> Finished | Parked:
         with ended_with_its_run(self._workspace.database, run.id, self._executors.values()):
             return self._pipeline.segment(run, fence)
@@ -328,15 +346,6 @@ class ResearchRuns:
             )
         return waiting
 
-    def _check_revision(self, run_id: str, message: str, changes: Mapping[str, Any]) -> None:
-        """Refuse a wish that the planner could not even read."""
-        wishes = read_wishes(message, changes)
-        if self.request(run_id).planner == RULES and not wishes.structured:
-            raise PlanError(
-                "The rule planner cannot read a comment. Say what to change: exclude, require, max_cost or "
-                "params. Or start the run with a model as planner."
-            )
-
     def _approve_own(
         self, run_id: str, made: Plan, *, by: str, fresh_for: Risk | None, wait: float
     ) -> Review:
@@ -360,11 +369,11 @@ class ResearchRuns:
 def _seen(earlier: list[Review], plan: Plan, *, by: str | None) -> int | None:
     """Return the version that this person decided on last, else the one before; None for a first version."""
     decided = [
-        review.message % EXECUTE
+        version_of(review)
         for review in earlier
         if review.kind is ReviewKind.PLAN
         for call in review.calls
         for item in call.decisions
-        if item.by == by and review.message % EXECUTE < plan.version
+        if item.by == by and version_of(review) < plan.version
     ]
     return max(decided, default=plan.version - 1) or None

@@ -18,11 +18,18 @@ class Started(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    symbol: Words = Field(max_length=100, description="The gene's symbol, such as BRCA1.")
+    symbol: Words = Field(
+        default="", max_length=100, description="The gene's symbol, such as BRCA1; needed without `fasta`."
+    )
     objective: Words = Field(default="", max_length=MAX_OBJECTIVE, description="What you want to know.")
     organism: Words = Field(default="human", max_length=100)
     fasta: Words | None = Field(
         default=None, max_length=MAX_FASTA, description="Your own sequence, as FASTA."
+    )
+    fasta_kind: str | None = Field(
+        default=None,
+        max_length=100,
+        description="What `fasta` holds: `dna` or `protein`. Null: its letters say.",
     )
     offline: bool = Field(default=False, strict=True, description="Ask no service.")
     replay: Words | None = Field(

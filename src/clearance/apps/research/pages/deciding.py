@@ -228,13 +228,13 @@ def _only_wishes(errors: Mapping[str, str], filled: Filled, form: Submitted) -> 
 def _at_fields(error: InvalidInputError, *, edited: bool) -> dict[str, str]:
     """Return what is wrong by the field that it is to be said at."""
     if edited:
-        found = [f"{fault.pointer}: {fault.message}" for fault in error.faults]
-        return {"plan": "; ".join([str(error), *found])}
-    by_field = {"message": "c1"}
+        return {"plan": str(error)}
+    by_field = {"message": "c1", "comment": "c1"}
     errors: dict[str, str] = {}
     for fault in error.faults:
-        name = fault.pointer.strip("/").partition("/")[0]
-        errors.setdefault(by_field.get(name, name), fault.message)
+        name, _, place = fault.pointer.removeprefix("/changes").strip("/").partition("/")
+        told = f"{place}: {fault.message}" if name == "params" and place else fault.message
+        errors.setdefault(by_field.get(name, name), told)
     return errors or {"": str(error)}
 
 

@@ -82,7 +82,7 @@ def look(
         run=run,
         back=address(run_id),
         row=_row(run_id, file),
-        symbol=research.request(run_id).symbol,
+        symbol=research.request(run_id).subject,
         text=lines or text,
         indented=lines is not None,
         cut=file.size - MOST_SHOWN if is_text and file.size > MOST_SHOWN else 0,

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -16,7 +16,7 @@ from clearance.apps.research.records import short_record
 from clearance.apps.research.research_request import ResearchRequest, check_request
 from clearance.apps.research.routes_shared import Runs
 from clearance.apps.research.runs import ResearchRuns
-from clearance.apps.research.sources.organisms import ORGANISMS, check_symbol
+from clearance.apps.research.sources.organisms import ORGANISMS
 from clearance.apps.research.sources.shipped_genes import shipped_symbols
 from clearance.errors import InvalidInputError
 from clearance.ledger import new_id
@@ -179,19 +179,11 @@ def _filled_in(form: Submitted) -> Wanted:
 
 def _faults(wanted: Wanted) -> dict[str, str]:
     """Return what could never become a run, by the field that it stands in."""
-    asked = wanted.request
-    checks: dict[str, Callable[[], object]] = {
-        "symbol": lambda: check_symbol(asked.symbol),
-        "objective": lambda: check_request(ResearchRequest("BRCA1", objective=asked.objective)),
-        "organism": lambda: check_request(ResearchRequest("BRCA1", organism=asked.organism)),
-        "fasta": lambda: check_request(ResearchRequest("BRCA1", fasta=asked.fasta)),
-    }
     found = {}
-    for name, check in checks.items():
-        try:
-            check()
-        except InvalidInputError as error:
-            found[name] = str(error).replace("--fasta", "FASTA below")
+    try:
+        check_request(wanted.request)
+    except InvalidInputError as error:
+        found = {each.pointer[1:]: each.message.replace("--fasta", "FASTA below") for each in error.faults}
     if not found and any("\0" in text for text in (wanted.symbol, wanted.objective, wanted.fasta)):
         found[""] = "A text here holds a null character, which cannot be kept."
     return found

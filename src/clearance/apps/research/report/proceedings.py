@@ -87,10 +87,11 @@ def _request(run: Run) -> dict[str, Any]:
     """Return what was asked, without the letters of an own sequence: the run's files have them."""
     asked = read_request(run.input)
     return {
-        "symbol": asked.symbol,
+        "symbol": asked.subject,
         "objective": asked.objective,
         "organism": asked.organism,
         "own_sequence": asked.fasta is not None,
+        "own_sequence_kind": asked.fasta_kind,
         "offline": asked.offline,
         "replay": asked.replay,
         "executor": asked.executor,
