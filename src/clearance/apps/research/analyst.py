@@ -26,7 +26,7 @@ from clearance.apps.research.plan_calls import (
     reaches_further,
     tools_of,
 )
-from clearance.apps.research.run_store import RunStore, plan_file
+from clearance.apps.research.run_store import NewFile, RunStore, plan_file
 from clearance.errors import NotFoundError
 from clearance.execution import AskAgain, Execution
 from clearance.outcome import CallState, Outcome
@@ -152,7 +152,8 @@ class Analyst:
     ) -> AskFirst | None:
         """Return what people must confirm, now that the real sizes of the inputs are known."""
         asked = [step for step in steps if step.id not in questions.execute]
-        sized = {step.id: estimate(card(step.method), self._size(run_id, plan, step)) for step in asked}
+        files = {each.name: each.size for each in self._store.files(run_id)}
+        sized = {step.id: estimate(card(step.method), _size(plan, step, files)) for step in asked}
         larger = tuple(
             step.id
             for step in asked
@@ -167,9 +168,6 @@ class Analyst:
             return AskFirst(rest, f"{wanted} CPU s would be used, of {limit} in the budget.")
         return None
 
-    def _size(self, run_id: str, plan: Plan, step: Step) -> int:
-        return sum(self._input(run_id, plan, source).path.stat().st_size for source in step.inputs.values())
-
     def submit_template_tool(self, arguments: dict[str, Any], key: str) -> object:
         """Carry out one step. `execution` calls it, once, after it has used the step's clearance up."""
         job, executor = self._job(arguments, key)
@@ -183,9 +181,10 @@ class Analyst:
 
     def _job(self, arguments: Mapping[str, Any], key: str) -> tuple[StepJob, Executor]:
         run_id = key.split("/", 1)[0]
-        plan = self._plan_of(run_id, arguments["plan_sha256"])
+        number = int(key.split("/")[1])
+        plan = self._plan_of(run_id, number % EXECUTE, sha256=arguments["plan_sha256"])
         step = next(each for each in plan.steps if each.id == arguments["step"])
-        _check_is_planned(plan, step, arguments, number=int(key.split("/")[1]))
+        _check_is_planned(plan, step, arguments, number=number)
         if template_sha256(step.template.name) != step.template.sha256:
             raise BlockedError(
                 BlockedReason.TEMPLATE_DRIFT, f"{step.template.name} changed since the approval."
@@ -196,34 +195,27 @@ class Analyst:
         return job, self._executors[step.executor]
 
     def _input(self, run_id: str, plan: Plan, source: str) -> JobInput:
-        known = {each.id: each for each in plan.inputs}
-        if source not in known:
-            step_id, _, output = source.partition("/")
-            name = step_file(step_id, output)
-            content = self._store.read(run_id, name)
-            return JobInput(self._store.path(run_id, name), hashlib.sha256(content).hexdigest())
-        content = self._store.read(run_id, known[source].uri)
-        if hashlib.sha256(content).hexdigest() != known[source].sha256:
-            raise BlockedError(BlockedReason.INPUT_DRIFT, f"{known[source].uri} is not what people saw.")
-        return JobInput(self._store.path(run_id, known[source].uri), known[source].sha256)
+        known = next((each for each in plan.inputs if each.id == source), None)
+        name = _file_of(plan, source)
+        content = self._store.read(run_id, name)
+        sha256 = hashlib.sha256(content).hexdigest()
+        if known is not None and sha256 != known.sha256:
+            raise BlockedError(BlockedReason.INPUT_DRIFT, f"{name} is not what people saw.")
+        return JobInput(self._store.laid_out(run_id, name, content), sha256)
 
-    def _plan_of(self, run_id: str, sha256: str) -> Plan:
-        for file in self._store.files(run_id):
-            if file.sha256 == sha256 and file.name.startswith("plan.v"):
-                return _plan_in(self._store.read(run_id, file.name))
-        raise BlockedError(BlockedReason.HASH_MISMATCH, f"No plan of run {run_id} has the hash {sha256}.")
+    def _plan_of(self, run_id: str, version: int, *, sha256: str) -> Plan:
+        content = self._store.read(run_id, plan_file(version))
+        if hashlib.sha256(content).hexdigest() != sha256:
+            raise BlockedError(BlockedReason.HASH_MISMATCH, f"Version {version} has not the hash {sha256}.")
+        return _plan_in(content)
 
     def _kept(self, job: StepJob, result: StepResult) -> Result:
         """Keep the files of a step, and return what its call is told to have given."""
-        files = [
-            self._store.put(
-                job.run_id,
-                step_file(job.step.id, each.name),
-                each.content,
-                media_type=each.media_type,
-            )
+        made = [
+            NewFile(step_file(job.step.id, each.name), each.content, each.media_type)
             for each in result.outputs
         ]
+        files = self._store.put_all(job.run_id, made, fence=None) if made else []
         said = {
             "step": job.step.id,
             "headline": (result.summary or {}).get("headline", ""),
@@ -265,6 +257,18 @@ def _check_is_planned(plan: Plan, step: Step, arguments: Mapping[str, Any], *, n
 def step_file(step_id: str, name: str) -> str:
     """Return the name of a step's output among the files of its run."""
     return f"steps/{step_id}/{name}"
+
+
+def _file_of(plan: Plan, source: str) -> str:
+    """Return the name of the file that a step's input names: one of the plan's, or another step's output."""
+    known = next((each.uri for each in plan.inputs if each.id == source), None)
+    step_id, _, output = source.partition("/")
+    return step_file(step_id, output) if known is None else known
+
+
+def _size(plan: Plan, step: Step, files: Mapping[str, int]) -> int:
+    """Return how many bytes a step is given, by the sizes of the run's files."""
+    return sum(files[_file_of(plan, source)] for source in step.inputs.values())
 
 
 def _by_question(steps: Sequence[Step], questions: Questions) -> Iterator[tuple[PlanQuestion, list[Step]]]:

@@ -123,7 +123,10 @@ class RunStore:
 
         One that was changed is put aside, with `.changed` behind its name.
         """
-        content = self.read(run_id, name)
+        return self.laid_out(run_id, name, self.read(run_id, name))
+
+    def laid_out(self, run_id: str, name: str, content: bytes) -> Path:
+        """Return the same where the file was just read: `content` is what was kept."""
         path = self._path(run_id, name)
         if path.is_file() and path.read_bytes() != content:
             log.warning("%s was changed, and is put aside: what counts is what was kept", path)
