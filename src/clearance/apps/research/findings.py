@@ -14,6 +14,7 @@ from typing import Any
 from clearance.apps.research.http import Fetcher, HttpCache, Mode, Recording
 from clearance.apps.research.knowledge import KnowledgeBase
 from clearance.apps.research.methods.cards import load_cards
+from clearance.apps.research.methods.produced import counted
 from clearance.apps.research.plan import WorkflowTemplate
 from clearance.apps.research.plan_request import LITERATURE_FILE, PlanRequest, plan_request
 from clearance.apps.research.research_request import OWN, ResearchRequest
@@ -81,7 +82,8 @@ class Findings:
         if not self._store.has(run_id, LITERATURE_FILE):
             self._find_literature(run_id, request, fence=fence)
         found = json.loads(self._store.read(run_id, LITERATURE_FILE))
-        return f"{len(found['records'])} publications from {found['source']}"
+        count = len(found["records"])
+        return f"{counted(count, 'publication')} from {found['source']}" if count else "no publications"
 
     def _find_literature(self, run_id: str, request: ResearchRequest, *, fence: int) -> None:
         sequences = self._sequences(run_id)

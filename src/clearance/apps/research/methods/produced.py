@@ -30,3 +30,8 @@ def fasta_bytes(name: str, sequence: str) -> bytes:
     """Return one FASTA record with 70 letters a line."""
     lines = [sequence[start : start + 70] for start in range(0, len(sequence), 70)]
     return "\n".join([f">{name}", *lines, ""]).encode()
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun, such as `1 match`, `3 matches`; `many` where it takes more than an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clearance.apps.research.methods.produced import Produced, json_bytes
+from clearance.apps.research.methods.produced import Produced, counted, json_bytes
 from clearance.apps.research.methods.sequences import read_dna, reverse_complement
 
 _SITE = re.compile(r"(?=([ACGT]{20})([ACGT]GG))")
@@ -38,7 +38,7 @@ def run(inputs: Mapping[str, bytes], params: Mapping[str, Any]) -> Produced:
         "kept": len(kept),
     }
     return Produced(
-        f"{len(sites)} NGG sites; {len(kept)} guides within the GC limits.",
+        f"{counted(len(sites), 'NGG site')}; {counted(len(kept), 'guide')} within the GC limits.",
         {"guides.json": json_bytes(document)},
         {"found": len(sites), "kept": len(kept)},
         ("Off-targets outside this sequence were not searched for.",),

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from clearance.apps.research.methods.produced import Produced, json_bytes
+from clearance.apps.research.methods.produced import Produced, counted, json_bytes
 from clearance.apps.research.methods.sequences import (
     AMINO_ACIDS,
     BASES,
@@ -48,7 +48,7 @@ def run(inputs: Mapping[str, bytes], params: Mapping[str, Any]) -> Produced:
         "count": len(hits),
     }
     return Produced(
-        f"{len(hits)} matches of {params['pattern']}.",
+        f"{counted(len(hits), 'match', 'matches')} of {params['pattern']}.",
         {"motifs.json": json_bytes(document)},
         {"matches": len(hits)},
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clearance.apps.research.methods.genetic_code import translate
-from clearance.apps.research.methods.produced import Produced, fasta_bytes, json_bytes
+from clearance.apps.research.methods.produced import Produced, counted, fasta_bytes, json_bytes
 from clearance.apps.research.methods.sequences import read_dna, reverse_complement
 
 
@@ -50,7 +50,7 @@ def _headline(orfs: list[dict[str, Any]]) -> str:
         return "No open reading frame is that long."
     first = orfs[0]
     return (
-        f"{len(orfs)} open reading frames; the longest has {first['length_aa']} amino acids "
+        f"{counted(len(orfs), 'open reading frame')}; the longest has {first['length_aa']} amino acids "
         f"({first['start']}-{first['end']}, strand {first['strand']})."
     )
 

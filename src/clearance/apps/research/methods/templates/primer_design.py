@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-from clearance.apps.research.methods.produced import Produced, json_bytes
+from clearance.apps.research.methods.produced import Produced, counted, json_bytes
 from clearance.apps.research.methods.sequences import read_dna, reverse_complement
 from clearance.errors import InvalidInputError
 
@@ -94,7 +94,7 @@ def run(inputs: Mapping[str, bytes], params: Mapping[str, Any]) -> Produced:
         warnings.append("No pair fits these limits. Widen the product size or the melting temperatures.")
     best = f"; the best gives {pairs[0].length} bases" if pairs else ""
     return Produced(
-        f"{len(pairs)} primer pairs{best}.",
+        f"{counted(len(pairs), 'primer pair')}{best}.",
         {"primers.json": json_bytes(document)},
         {"pairs": len(pairs), "product_length": pairs[0].length if pairs else None},
         tuple(warnings),
