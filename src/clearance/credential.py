@@ -1,11 +1,35 @@
-"""Credentials: the text of a key that a caller shows, and the digest that is kept of it."""
+"""Credentials: the text of a key that a caller shows, the digest that is kept of it, and how far it goes."""
 
 import hashlib
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
+from enum import StrEnum
 
 PREFIX = "clr"
 _FORM = re.compile(rf"{PREFIX}_([0-9a-f]{{12}})_([A-Za-z0-9_-]{{43}})")
+
+
+class Scope(StrEnum):
+    """One part of what the holder of a key may do, and do with that key. It adds nothing to their role.
+
+    What the holder may see is read with every key.
+    """
+
+    PROPOSE = "propose"
+    """Propose calls, take them and report on them; say something, start runs; take back one's own."""
+    DECIDE = "decide"
+    """Decide reviews, claim them, draft standing rules and approve of them."""
+    MANAGE = "manage"
+    """Whatever else changes something, such as channels, parked agents and the work of others."""
+
+
+EVERY_SCOPE = frozenset(Scope)
+
+
+def in_words(scopes: Collection[Scope]) -> str:
+    """Return how far a key goes: `propose, decide`, or `read only`."""
+    return ", ".join(each.value for each in Scope if each in scopes) or "read only"
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@
     │   └─ NoPendingReviewError
     ├─ UnauthorizedError            401 15   nobody is known by what was shown: no key, or a wrong one
     ├─ ForbiddenError               403  6   known, but not entitled
-    │   └─ FreshSignInError                  entitled, once they sign in again
+    │   ├─ FreshSignInError                  entitled, once they sign in again
+    │   └─ KeyScopeError                     entitled, and not by this key
     ├─ ConflictError                409  5   true when it was sent, overtaken meanwhile
     │   ├─ ThreadBusyError
     │   ├─ ReviewPendingError
@@ -39,12 +40,14 @@ stop, given to a segment whose thread was taken over, and no handler on the way 
 
 import math
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from clearance.credential import Scope
     from clearance.policy import Risk
     from clearance.review import Review
 
@@ -153,6 +156,19 @@ class FreshSignInError(ForbiddenError):
             f"This has {risk} risk: it needs a fresh sign-in. Nothing was done. Decide it on its page."
         )
         self.risk = risk
+
+
+class KeyScopeError(ForbiddenError):
+    """A key that does not go so far was shown. `scopes`: any of these would do."""
+
+    def __init__(self, scopes: "Sequence[Scope]", *, person: str, key: str) -> None:
+        lacking = " or ".join(f"`{each}`" for each in scopes)
+        super().__init__(
+            f"This needs a key with the scope {lacking}; the key that was shown has: {key}. "
+            "Nothing was done. Make a key that goes so far: "
+            f"clearance keys add NAME --person {shlex.quote(person)} --scope {scopes[0]}"
+        )
+        self.scopes = tuple(scopes)
 
 
 class ConflictError(ClearanceError):

@@ -1,9 +1,10 @@
 """The keyring: making and revoking the keys by which callers over HTTP are known."""
 
 import secrets
+from collections.abc import Collection
 
 from clearance.audit import AuditKind
-from clearance.credential import Credential
+from clearance.credential import EVERY_SCOPE, Credential, Scope
 from clearance.errors import ConflictError, ForbiddenError, InvalidInputError
 from clearance.people import SYSTEM, Kind, Person, Role, has_role
 from clearance.store import audit, keys, people
@@ -18,8 +19,18 @@ def new_credential() -> Credential:
     return Credential(secrets.token_hex(6), secrets.token_urlsafe(32))
 
 
-def add_key(database: Database, name: str, *, person: str, by: str, made: Credential) -> Key:
+def add_key(
+    database: Database,
+    name: str,
+    *,
+    person: str,
+    by: str,
+    made: Credential,
+    scopes: Collection[Scope] = EVERY_SCOPE,
+) -> Key:
     """Keep a key of a person or agent that is known here. `made` is shown once, by who called this.
+
+    With no `scopes` it only reads.
 
     Raises `ForbiddenError` unless `by` is an admin, or makes a key of their own; `NotFoundError`,
     `ConflictError` for a name that is taken.
@@ -33,9 +44,17 @@ def add_key(database: Database, name: str, *, person: str, by: str, made: Creden
             raise ForbiddenError(f"Only an admin makes keys for others; {maker.name} is a {maker.role}.")
         if owner.disabled:
             raise ConflictError(f"{owner.name} is disabled and gets no key.")
-        key = Key(made.id, name, owner.id, created_at=now, used_at=None, revoked_at=None)
+        key = Key(
+            made.id,
+            name,
+            owner.id,
+            created_at=now,
+            used_at=None,
+            revoked_at=None,
+            scopes=frozenset(scopes),
+        )
         keys.add(tx, key, digest=made.digest)
-        facts = {"key": key.id, "name": name, "person": owner.id}
+        facts = {"key": key.id, "name": name, "person": owner.id, "scopes": sorted(key.scopes)}
         audit.write(tx, AuditKind.KEY_ADDED, key.id, actor=by, now=now, facts=facts)
         return key
 

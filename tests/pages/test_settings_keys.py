@@ -43,6 +43,36 @@ def test_a_key_is_shown_once_and_opens_the_api_until_it_is_revoked(site: Site) -
     assert "Revoked: 1" in browser.page(PATH).text
 
 
+@pytest.mark.parametrize(
+    ("ticked", "scopes", "said"),
+    [
+        (("propose", "decide", "manage"), {"propose", "decide", "manage"}, "propose, decide, manage"),
+        (("decide",), {"decide"}, "decide"),
+        ((), set(), "read only"),
+        (("everything", "Propose"), set(), "read only"),
+    ],
+)
+def test_a_key_goes_as_far_as_was_ticked_and_the_page_says_so(
+    site: Site, ticked: tuple[str, ...], scopes: set[str], said: str
+) -> None:
+    browser = site.signed_in()
+    ticks = [("scope", each) for each in ticked]
+    assert press(browser, PATH, *ticks, do="add", name="laptop", whose=f"of:{OWNER}").status_code == 201
+    assert [key.scopes for key in _listed(site)] == [scopes]
+    assert f'<td data-label="May">{said}</td>' in browser.get(PATH).text
+
+
+def _ticked(text: str) -> list[str]:
+    return re.findall(r'name="scope" value="(\w+)" checked', text)
+
+
+def test_the_form_is_ticked_for_all_and_keeps_what_was_unticked(site: Site) -> None:
+    browser = site.signed_in()
+    assert _ticked(browser.get(PATH).text) == ["propose", "decide", "manage"]
+    answer = press(browser, PATH, ("scope", "propose"), do="add", name="", whose="agent")
+    assert (answer.status_code, _ticked(answer.text)) == (422, ["propose"])
+
+
 def _listed(site: Site) -> list[keys.Key]:
     with site.workspace.database.read() as tx:
         return keys.listed(tx)

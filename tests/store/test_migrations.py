@@ -11,7 +11,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, inspect, text
 
+from clearance.credential import EVERY_SCOPE
 from clearance.errors import SettingsError
+from clearance.store import keys
 from clearance.store.database import Database
 from clearance.store.migrations import FOLDER, upgrade
 from clearance.store.tables import metadata
@@ -172,6 +174,23 @@ def test_a_database_made_by_the_first_revision_is_brought_to_the_newest(database
     database.close()
     with connected(database_url) as connection:
         assert set(metadata.tables) <= set(inspect(connection).get_table_names())
+
+
+def test_a_key_of_before_goes_as_far_as_it_did_and_a_row_that_says_nothing_only_reads(
+    database_url: str,
+) -> None:
+    row = "INSERT INTO keys (id, name, person, digest, created_at) VALUES (:id, :id, 'ann', :id, 0)"
+    database = Database(database_url)
+    with database.write() as tx:
+        upgrade(tx, revision="0011")
+        tx.execute(text("INSERT INTO people VALUES ('ann', 'ann', 'person', 'admin', '[]', NULL, FALSE, 0)"))
+        tx.execute(text(row), {"id": "before"})
+    database.migrate()
+    with database.write() as tx:
+        tx.execute(text(row), {"id": "after"})
+        found = {each.id: each.scopes for each in keys.listed(tx)}
+    database.close()
+    assert found == {"before": EVERY_SCOPE, "after": frozenset()}
 
 
 def test_the_notary_s_one_row_is_there_from_the_beginning(migrated_database_url: str) -> None:

@@ -70,11 +70,32 @@ def test_a_revoked_name_can_be_used_again_and_an_id_names_a_key_as_well(desk: De
 
 
 @pytest.mark.parametrize(
+    ("words", "scopes", "said"),
+    [
+        ([], ["decide", "manage", "propose"], "propose, decide, manage"),
+        (["--scope", "decide", "--scope", "propose"], ["decide", "propose"], "propose, decide"),
+        (["--scope", "decide", "--scope", "decide"], ["decide"], "decide"),
+        (["--read-only"], [], "read only"),
+    ],
+)
+def test_a_key_goes_as_far_as_it_is_made_to_and_that_is_shown(
+    desk: Desk, words: list[str], scopes: list[str], said: str
+) -> None:
+    assert desk.json("keys", "add", "laptop", "--person", PERSON, *words)["scopes"] == scopes
+    assert [each["scopes"] for each in desk.json("keys", "list")["keys"]] == [scopes]
+    assert f"of {PERSON}, {said}, made" in desk.run("keys", "list").stdout
+    made = desk.run("keys", "add", "bot", "--agent", *words)
+    assert f"The key of bot ({said})." in made.stderr
+
+
+@pytest.mark.parametrize(
     ("words", "code", "word", "part"),
     [
         (["add", "k"], 2, "usage", "--agent, or --person"),
         (["add", "k", "--agent", "--person", PERSON], 2, "usage", "--agent, or --person"),
         (["add", "k", "--person", PERSON, "--behind", PERSON], 2, "usage", "belongs to --agent"),
+        (["add", "k", "--agent", "--scope", "decide", "--read-only"], 2, "usage", "leave out --read-only"),
+        (["add", "k", "--agent", "--scope", "all"], 2, "usage", "'propose', 'decide', 'manage'"),
         (["add", "k", "--person", "nobody"], 4, "not_found", f"people of this workspace: {PERSON}"),
         (
             ["add", "bot", "--agent", "--behind", "nobody"],

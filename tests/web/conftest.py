@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import Databases
 from tests.web.served import Served
 from tests.web.talking import Gates
+from tests.web.two_tenants import Tenants
 
 
 @pytest.fixture
@@ -23,3 +25,14 @@ def gates() -> Iterator[Gates]:
     yield made
     for gate in made.made:
         gate.set()
+
+
+@pytest.fixture(scope="module")
+def tenants(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+    """Give both groups of people, served, without limits on how much anybody does."""
+    folder: Path = tmp_path_factory.mktemp("tenants")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("AGENT_CALLS", "AGENT_SAME_CALLS", "PERSON_DECISIONS"):
+            patch.setenv(f"CLEARANCE_{name}", "0")
+        with Tenants.open(databases.migrated("sqlite", folder), home=folder) as found:
+            yield found

@@ -1,6 +1,6 @@
 """A workspace as it is served: the application in this process, and callers with keys of their own."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 import clearance
 from clearance.apps.research.routes import routers_of
 from clearance.apps.research.setup import open_research
+from clearance.credential import EVERY_SCOPE, Scope, in_words
 from clearance.keyring import add_agent, add_key, new_credential
 from clearance.people import Person, Role
 from clearance.store import people
@@ -48,10 +49,11 @@ class Served:
         """Let an agent in, and return its name."""
         return add_agent(self.workspace.database, name, behind=behind, by=OWNER).id
 
-    def key(self, person: str = OWNER) -> dict[str, str]:
-        """Return the header by which somebody is known."""
-        if person not in self._keys:
+    def key(self, person: str = OWNER, *, scopes: Collection[Scope] = EVERY_SCOPE) -> dict[str, str]:
+        """Return the header by which somebody is known, with a key that goes so far."""
+        name = f"key of {person}" + ("" if EVERY_SCOPE.issubset(scopes) else f": {in_words(scopes)}")
+        if name not in self._keys:
             made = new_credential()
-            add_key(self.workspace.database, f"key of {person}", person=person, by=OWNER, made=made)
-            self._keys[person] = made.text
-        return {"Authorization": f"Bearer {self._keys[person]}"}
+            add_key(self.workspace.database, name, person=person, by=OWNER, made=made, scopes=scopes)
+            self._keys[name] = made.text
+        return {"Authorization": f"Bearer {self._keys[name]}"}

@@ -8,7 +8,6 @@ import pytest
 from fastapi import FastAPI
 from starlette.routing import BaseRoute
 
-from tests.databases import Databases
 from tests.web.two_tenants import CALLERS, Tenants
 
 TABLE = (Path(__file__).parent / "routes.txt").read_text(encoding="utf-8")
@@ -104,17 +103,6 @@ def _rows() -> Iterator[Row]:
 
 
 ROWS = dict(_rows())
-
-
-@pytest.fixture(scope="module")
-def tenants(databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
-    """Give both groups of people, served, without limits on how much anybody does."""
-    folder: Path = tmp_path_factory.mktemp("tenants")
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("AGENT_CALLS", "AGENT_SAME_CALLS", "PERSON_DECISIONS"):
-            patch.setenv(f"CLEARANCE_{name}", "0")
-        with Tenants.open(databases.migrated("sqlite", folder), home=folder) as found:
-            yield found
 
 
 def test_every_route_is_in_the_table(tenants: Tenants) -> None:

@@ -1,7 +1,7 @@
 """A workspace of two groups of people who see nothing of each other, and all who may knock at a route."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from httpx2 import Response
 
+from clearance.credential import EVERY_SCOPE, Scope
 from clearance.keyring import add_agent
 from clearance.membership import disable, set_sight
 from clearance.people import Person, Role, Sight
@@ -107,7 +108,13 @@ class Tenants:
         return found
 
     def call(
-        self, route: tuple[str, str], who: str, *, sent: Mapping[str, Any] | None, ids: Mapping[str, str]
+        self,
+        route: tuple[str, str],
+        who: str,
+        *,
+        sent: Mapping[str, Any] | None,
+        ids: Mapping[str, str],
+        scopes: Collection[Scope] = EVERY_SCOPE,
     ) -> Response:
         """Knock as somebody. `sent` is a body, or the fields of a form; `{…}` in it stands for an id."""
         method, path = route
@@ -117,7 +124,7 @@ class Tenants:
         address += str(said.pop("?", ""))
         headers = {"Accept": "text/html"} if is_page(path) else {}
         cookies, key = self._shown(who, by_key=not is_page(path))
-        headers |= {} if key is None else self.served.key(key)
+        headers |= {} if key is None else self.served.key(key, scopes=scopes)
         headers |= {} if cookies is None else {"Cookie": f"clearance={cookies}"}
         self.served.http.cookies.clear()
         where = f"http://127.0.0.1{address}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from clearance.cli.options import Json, opened, options_of
+from clearance.credential import EVERY_SCOPE, Scope, in_words
 
 if TYPE_CHECKING:
     from clearance.assembly import Clearance
@@ -35,6 +36,11 @@ def add(
     person: Annotated[
         str | None, typer.Option(metavar="PERSON", help="The key of a person, who decides with it.")
     ] = None,
+    scope: Annotated[
+        list[Scope] | None,
+        typer.Option(metavar="SCOPE", help="How far it goes: propose, decide, manage; repeatable. [all]"),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="The key only reads.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make a key and print it. That is the only time: keep it where its caller finds it."""
@@ -42,6 +48,9 @@ def add(
         raise typer.BadParameter("Say whose key it is: --agent, or --person PERSON.")
     if behind is not None and not agent:
         raise typer.BadParameter("--behind belongs to --agent.")
+    if scope and read_only:
+        raise typer.BadParameter("A key with a --scope does more than read: leave out --read-only.")
+    scopes = () if read_only else scope or EVERY_SCOPE
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
         from clearance.keyring import add_agent, add_key, new_credential
@@ -49,13 +58,14 @@ def add(
         made = new_credential()
         with _named_people(c):
             owner = person or add_agent(c.database, name, behind=behind or c.person, by=c.person).id
-            key = add_key(c.database, name, person=owner, by=c.person, made=made)
+            key = add_key(c.database, name, person=owner, by=c.person, made=made, scopes=scopes)
     from clearance.cli.screen import notice, print_json
 
     if options.as_json:
         print_json({**_record(key), "key": made.text})
         return
-    notice(f"The key of {key.person}. It is shown once, and only its digest is kept:")
+    far = in_words(key.scopes)
+    notice(f"The key of {key.person} ({far}). It is shown once, and only its digest is kept:")
     typer.echo(made.text)
 
 
@@ -73,7 +83,7 @@ def list_keys(ctx: typer.Context, *, as_json: Json = False) -> None:
         print_json({"keys": [_record(each) for each in found]})
         return
     if not found:
-        line(out(), "There are no keys. Make one: clearance keys add NAME --person PERSON, or --agent")
+        line(out(), "There are no keys. Make one: clearance keys add NAME --agent, or --person PERSON")
     for each in found:
         lead = shown(each.name).append(f"  {each.id}  ", "dim")
         line(out(), shown(_told(each)), lead=lead)
@@ -120,7 +130,7 @@ def _named_people(c: "Clearance") -> Iterator[None]:
 def _told(key: "Key") -> str:
     used = "never used" if key.used_at is None else f"used {key.used_at:%Y-%m-%d %H:%M} UTC"
     state = used if key.revoked_at is None else f"revoked {key.revoked_at:%Y-%m-%d %H:%M} UTC"
-    return f"of {key.person}, made {key.created_at:%Y-%m-%d %H:%M} UTC, {state}"
+    return f"of {key.person}, {in_words(key.scopes)}, made {key.created_at:%Y-%m-%d %H:%M} UTC, {state}"
 
 
 def _record(key: "Key") -> dict[str, Any]:
@@ -128,6 +138,7 @@ def _record(key: "Key") -> dict[str, Any]:
         "id": key.id,
         "name": key.name,
         "person": key.person,
+        "scopes": sorted(key.scopes),
         "created_at": key.created_at.isoformat(),
         "used_at": None if key.used_at is None else key.used_at.isoformat(),
         "revoked_at": None if key.revoked_at is None else key.revoked_at.isoformat(),

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, RowMapping, bindparam, or_, select, update
 
+from clearance.credential import Scope
 from clearance.errors import ConflictError, NotFoundError
 from clearance.people import Person
 from clearance.store import people
@@ -25,6 +26,7 @@ class Key:
     created_at: datetime
     used_at: datetime | None
     revoked_at: datetime | None
+    scopes: frozenset[Scope]
 
 
 # Made once: every request needs it.
@@ -41,6 +43,7 @@ def add(tx: Connection, key: Key, *, digest: str) -> None:
         "person": key.person,
         "digest": digest,
         "created_at": key.created_at,
+        "scopes": sorted(key.scopes),
     }
     if tx.execute(insert_ignoring(tx, keys).values(values).returning(keys.c.id)).first() is None:
         raise ConflictError(f"There is a key {key.name} already. Choose another name, or revoke it first.")
@@ -80,4 +83,5 @@ def listed(tx: Connection) -> list[Key]:
 
 
 def _key(row: RowMapping) -> Key:
-    return Key(**{name: value for name, value in row.items() if name != "digest"})
+    known = {name: value for name, value in row.items() if name != "digest"}
+    return Key(**{**known, "scopes": frozenset(map(Scope, row["scopes"]))})

@@ -11,6 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from clearance.adapters import foreign
 from clearance.adapters.foreign import Standing
 from clearance.adapters.proposal import Proposal
+from clearance.credential import Scope
 from clearance.errors import InvalidArgumentsError, NotFoundError
 from clearance.notices.targets import check_url
 from clearance.notices.webhook import new_secret
@@ -21,7 +22,7 @@ from clearance.results import Result
 from clearance.store import people
 from clearance.store.callbacks import Callback
 from clearance.toolcall import DEFAULT_TIMEOUT, argument_text, parse_arguments
-from clearance.web.access import Caller, Workspace
+from clearance.web.access import Caller, Workspace, needs
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.problems import pointing_at
 from clearance.workspace import Clearance
@@ -104,6 +105,7 @@ class TakenCall(BaseModel):
 
 
 @router.post("")
+@needs(Scope.PROPOSE)
 def propose(here: Workspace, by: Caller, body: Proposed) -> Call:
     """Propose a call. The same key again gives how the call stands, and asks nobody twice."""
     text = body.arguments if isinstance(body.arguments, str) else argument_text(body.arguments)
@@ -142,6 +144,7 @@ async def look(
 
 
 @router.post("/{key}/take")
+@needs(Scope.PROPOSE)
 def take(here: Workspace, by: Caller, key: str) -> TakenCall:
     """Use up the call's clearance: after this answer you run it, once, with exactly these arguments."""
     taken = foreign.take_call(here, key, by=by)
@@ -157,6 +160,7 @@ def take(here: Workspace, by: Caller, key: str) -> TakenCall:
 
 
 @router.post("/{key}/outcome")
+@needs(Scope.PROPOSE)
 def report(here: Workspace, by: Caller, key: str, body: Reported) -> Call:
     """Say what became of a call that you took. Without it the call is uncertain, and people are asked."""
     text = body.result if isinstance(body.result, str) else json.dumps(body.result, ensure_ascii=False)

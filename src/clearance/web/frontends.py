@@ -13,8 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from clearance.credential import Credential, read_credential
 from clearance.errors import UnauthorizedError
-from clearance.people import Person
-from clearance.web.access import Notes, Workspace, caller
+from clearance.web.access import Holder, Knock, Workspace, caller
 
 LANGGRAPH, AGUI = "/langgraph", "/agui"
 """Where these doors are."""
@@ -36,12 +35,12 @@ async def credential(request: Request) -> Credential:
 FrontEndKey = Annotated[Credential, Depends(credential)]
 
 
-def holder(noted: Notes, here: Workspace, shown: FrontEndKey) -> Person:
+def holder(knock: Knock, here: Workspace, shown: FrontEndKey) -> Holder:
     """Return whose key the front end shows. Raises what `access.caller` does."""
-    return caller(noted, here, shown)
+    return caller(knock, here, shown)
 
 
-FrontEndUser = Annotated[Person, Depends(holder)]
+FrontEndUser = Annotated[Holder, Depends(holder)]
 
 
 class FrontEndOrigins:

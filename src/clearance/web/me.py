@@ -2,6 +2,7 @@
 
 from fastapi import APIRouter
 
+from clearance.credential import Scope
 from clearance.store import people
 from clearance.web.access import Caller, Workspace
 from clearance.web.bodies import StrictRoute
@@ -23,4 +24,5 @@ def me(here: Workspace, by: Caller) -> Me:
         groups=list(by.groups),
         behind=by.behind,
         mode=mode,
+        scopes=[each for each in Scope if each in by.scopes],
     )

@@ -17,6 +17,7 @@ from clearance.errors import (
     ClearanceError,
     Fault,
     InvalidInputError,
+    KeyScopeError,
     ReviewClaimedError,
     ReviewConflictError,
     ReviewPendingError,
@@ -104,6 +105,8 @@ def _facts(error: ClearanceError) -> dict[str, Any]:
                 "review_id": error.review_id,
                 "claim": {"by": error.person, "until": error.until.isoformat()},
             }
+        case KeyScopeError():
+            return {"scopes": [each.value for each in error.scopes]}
         case AgentParkedError():
             return {"agent": error.agent, "reason": error.reason}
         case ReviewPendingError():

@@ -11,6 +11,7 @@ from typing import Any
 from fastapi import Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from clearance.credential import Scope
 from clearance.outcome import CallState
 from clearance.people import Kind, Mode, Role
 from clearance.policy import DecisionType, Risk
@@ -224,7 +225,7 @@ class RunPage(Record):
 
 
 class Me(Record):
-    """Whose key was shown."""
+    """Whose key was shown, and how far it goes."""
 
     id: str
     name: str
@@ -233,6 +234,7 @@ class Me(Record):
     groups: list[str]
     behind: str | None = Field(description="The person an agent acts for.")
     mode: Mode = Field(description="`separate`: nobody decides their own requests.")
+    scopes: list[Scope] = Field(description="What may be done with this key; empty: it only reads.")
 
 
 def exact(

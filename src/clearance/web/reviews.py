@@ -8,6 +8,7 @@ from fastapi import APIRouter, Header, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
+from clearance.credential import Scope
 from clearance.errors import (
     Fault,
     ForbiddenError,
@@ -22,7 +23,7 @@ from clearance.reading import every, review_record, whole
 from clearance.review import Review, ReviewStatus
 from clearance.store import reviews
 from clearance.store.listing import ReviewFilter, ended_reviews, waiting_reviews
-from clearance.web.access import Caller, Workspace
+from clearance.web.access import Caller, Workspace, allow_taking_back, needs
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.paging import DATED, PAGE, WAITING, Cursor, Cursors, Limit
 from clearance.web.problems import pointing_at, refusals
@@ -126,6 +127,7 @@ def show_review(here: Workspace, by: Caller, review_id: str) -> Response:
 @router.post(
     "/reviews/{review_id:path}/decide", response_model=ReviewRecord, responses=refusals(403, 409, 428)
 )
+@needs(Scope.DECIDE)
 def decide(
     here: Workspace,
     by: Caller,
@@ -162,6 +164,7 @@ def decide(
 
 
 @router.post("/reviews/{review_id:path}/withdraw", response_model=ReviewRecord, responses=refusals(403, 409))
+@needs(Scope.PROPOSE, Scope.MANAGE)
 def withdraw(
     here: Workspace,
     by: Caller,
@@ -172,7 +175,7 @@ def withdraw(
 ) -> Response:
     """Take a question back, as who asked it or as an operator; its calls do not run."""
     with here.database.read() as tx:
-        seen(reviews.review(tx, review_id), by=by)
+        allow_taking_back(tx, by, requester=seen(reviews.review(tx, review_id), by=by).requester)
     reason = body.reason if body is not None and body.reason.strip() else f"{by.name} took it back."
     text = answered(
         here.database,
@@ -187,6 +190,7 @@ def withdraw(
 
 
 @router.post("/reviews/{review_id:path}/claim", response_model=ReviewRecord, responses=refusals(403, 409))
+@needs(Scope.DECIDE)
 def claim(here: Workspace, by: Caller, review_id: str, body: Claimed | None = None) -> Response:
     """Say that you are looking at a review, for 30 minutes; again renews it. It binds nobody."""
     _seen(here, by, review_id)
@@ -195,6 +199,7 @@ def claim(here: Workspace, by: Caller, review_id: str, body: Claimed | None = No
 
 
 @router.post("/reviews/{review_id:path}/release", response_model=ReviewRecord, responses=refusals(403, 409))
+@needs(Scope.DECIDE)
 def release(here: Workspace, by: Caller, review_id: str) -> Response:
     """Say that you are no longer looking at a review; nothing changes where you were not."""
     _seen(here, by, review_id)

@@ -6,13 +6,14 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from clearance import turns
+from clearance.credential import Scope
 from clearance.errors import NotFoundError
 from clearance.people import Person, may_see, sees_only
 from clearance.reading import run_record
 from clearance.run import Run, RunState
 from clearance.store import runs, secret_parts
 from clearance.store.listing import RunFilter, newest_runs
-from clearance.web.access import Caller, Workspace
+from clearance.web.access import Caller, Workspace, allow_taking_back, needs
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.paging import DATED, PAGE, Cursor, Cursors, Limit
 from clearance.web.problems import refusals
@@ -70,6 +71,7 @@ def show_run(here: Workspace, by: Caller, run_id: str) -> Response:
 
 
 @router.post("/runs/{run_id:path}/cancel", response_model=RunRecord, responses=refusals(403, 409))
+@needs(Scope.PROPOSE, Scope.MANAGE)
 def cancel(
     here: Workspace,
     by: Caller,
@@ -83,7 +85,7 @@ def cancel(
     What waits for people is withdrawn; what was cleared and has not started never starts.
     """
     with here.database.read() as tx:
-        seen(runs.run(tx, run_id), by=by)
+        allow_taking_back(tx, by, requester=seen(runs.run(tx, run_id), by=by).requester)
     reason = body.reason if body is not None and body.reason.strip() else f"{by.name} ended it."
     text = answered(
         here.database,

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from clearance import remembering
+from clearance.credential import Scope
 from clearance.errors import Fault, InvalidInputError, NotFoundError
 from clearance.ledger import new_id
 from clearance.people import Person, may_see, sees_only
@@ -14,7 +15,7 @@ from clearance.policy_file import duration
 from clearance.reading import standing_record
 from clearance.standing import StandingRule, Terms
 from clearance.store import reviews, standing
-from clearance.web.access import Caller, Workspace
+from clearance.web.access import Caller, Workspace, needs
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.paging import PAGE, Limit
 from clearance.web.problems import refusals
@@ -60,6 +61,7 @@ def list_standing_rules(
 @router.post(
     "/standing-rules", status_code=201, response_model=StandingRuleRecord, responses=refusals(403, 404)
 )
+@needs(Scope.DECIDE)
 def draft(here: Workspace, by: Caller, body: Drafted, *, idempotency_key: IdempotencyKey = None) -> Response:
     """Remember a call that you may decide. It is used once as many people approve as the call needs."""
     with here.database.read() as tx:
@@ -86,6 +88,7 @@ def draft(here: Workspace, by: Caller, body: Drafted, *, idempotency_key: Idempo
     response_model=StandingRuleRecord,
     responses=refusals(403, 404, 409),
 )
+@needs(Scope.DECIDE)
 def approve(here: Workspace, by: Caller, rule_id: str) -> Response:
     """Approve of a drafted rule. Again changes nothing."""
     _seen(here, by, rule_id)

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from sqlalchemy import Connection
 
 from clearance import turns
+from clearance.credential import Scope
 from clearance.errors import (
     EmptyMessageError,
     Fault,
@@ -25,7 +26,7 @@ from clearance.review import Review
 from clearance.run import Run, is_one_call
 from clearance.store import people, policies, reviews, runs, secret_parts
 from clearance.web import following
-from clearance.web.access import Caller, Shown, Workspace
+from clearance.web.access import Caller, Shown, Workspace, needs
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.problems import pointing_at
 from clearance.web.records import Record, RunRecord, exact
@@ -122,6 +123,7 @@ class Messages(Record):
 
 
 @router.post("/threads", response_model=NewThread)
+@needs(Scope.PROPOSE)
 def new_thread(by: Caller) -> Response:  # noqa: ARG001 - who may ask
     """Return a fresh thread id. The thread begins with its first message."""
     return exact({"thread_id": new_id()})
@@ -158,6 +160,7 @@ def show_thread(here: Workspace, by: Caller, thread_id: str) -> Response:
 
 @aliases.post("/chat/{thread_id:path}/messages", response_model=Turn, responses=TURN)
 @router.post("/threads/{thread_id:path}/messages", response_model=Turn, responses=TURN)
+@needs(Scope.PROPOSE)
 async def send(
     request: Request,
     here: Workspace,
@@ -193,6 +196,7 @@ async def send(
 
 @aliases.post("/chat/{thread_id:path}/review", response_model=Turn, responses=TURN)
 @router.post("/threads/{thread_id:path}/review", response_model=Turn, responses=TURN)
+@needs(Scope.DECIDE)
 async def decide(
     request: Request,
     here: Workspace,

@@ -29,6 +29,8 @@ keys = Table(
     Column("created_at", Instant, nullable=False),
     Column("used_at", Instant),
     Column("revoked_at", Instant),
+    # Last, where the migration has put it. A row that does not say how far its key goes: it only reads.
+    Column("scopes", Json, nullable=False, server_default="[]"),
 )
 
 # What somebody signs in with: an argon2 hash, which holds its own salt and cost.

@@ -8,6 +8,7 @@ from sse_starlette import ServerSentEvent
 from starlette.concurrency import run_in_threadpool
 
 from clearance import turns
+from clearance.credential import Scope
 from clearance.errors import ForbiddenError
 from clearance.ledger import new_id
 from clearance.once import Once, Repeated
@@ -15,7 +16,7 @@ from clearance.people import AGENTS_PROPOSE, Kind, Person
 from clearance.run import Run
 from clearance.store import policies, runs, secret_parts
 from clearance.web import sse
-from clearance.web.access import Workspace
+from clearance.web.access import Holder, Workspace, allow, needs
 from clearance.web.agui.asked import Answered, Said, read_input, texts_of, wanted
 from clearance.web.agui.telling import Telling
 from clearance.web.bodies import StrictRoute, Words
@@ -36,6 +37,7 @@ router = APIRouter(route_class=StrictRoute, include_in_schema=False)
 
 
 @router.post(AGUI)
+@needs(Scope.PROPOSE, Scope.DECIDE)
 async def run_agent(
     request: Request,
     here: Workspace,
@@ -72,13 +74,14 @@ def _known(here: Clearance, thread_id: str, *, by: Person) -> frozenset[str]:
     return frozenset(str(message.id) for message in here.transcripts.messages(thread_id))
 
 
-def _act(here: Clearance, thread_id: str, new: Said | Answered, *, by: Person, program: str | None) -> str:
+def _act(here: Clearance, thread_id: str, new: Said | Answered, *, by: Holder, program: str | None) -> str:
     """Do what is asked for, and return the run that works on it.
 
     A message is said once: sent again, under the same id, it gives the run that works or worked on it.
     """
     match new:
         case Said():
+            allow(by, Scope.PROPOSE)
             answering = program_of(here, thread_id, program, by=by)
             only: Once[Run] | None = once(
                 new.id,
@@ -101,6 +104,7 @@ def _act(here: Clearance, thread_id: str, new: Said | Answered, *, by: Person, p
             except Repeated as repeated:
                 return repeated.answer
         case Answered():
+            allow(by, Scope.DECIDE)
             return _decide(here, thread_id, new, by=by)
         case _ as never:
             assert_never(never)

@@ -1,6 +1,7 @@
 """Acting: a message taken, a review decided, from front ends that show a thread and know no versions."""
 
 from clearance import turns
+from clearance.credential import Scope
 from clearance.errors import (
     ConflictError,
     ForbiddenError,
@@ -11,6 +12,7 @@ from clearance.people import AGENTS_PROPOSE, Kind, Person
 from clearance.review import Review
 from clearance.run import RunState, conflict
 from clearance.store import policies, reviews, runs
+from clearance.web.access import Holder, allow
 from clearance.web.decided import decisions_of
 from clearance.web.langgraph_server.asked import RunAsked, answer_of, check, state_named
 from clearance.web.langgraph_server.messages import said
@@ -21,13 +23,14 @@ from clearance.workspace import Clearance
 _LOOK = "Look at the thread once more, and go on from there."
 
 
-def act(here: Clearance, thread_id: str, asked: RunAsked, *, by: Person, shown: str | None) -> str:
+def act(here: Clearance, thread_id: str, asked: RunAsked, *, by: Holder, shown: str | None) -> str:
     """Do what a client asks for, and return the run that works on it.
 
     `shown` names what its key was shown last in this thread. Raises what `turns.start` and `gate.decide` do,
     and `ConflictError` for a client that has not seen how the thread stands.
     """
     check(asked)
+    allow(by, Scope.DECIDE if asked.is_answer else Scope.PROPOSE)
     return (
         _decide(here, thread_id, asked, by=by, shown=shown)
         if asked.is_answer

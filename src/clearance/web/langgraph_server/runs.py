@@ -5,10 +5,11 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from clearance.credential import Scope
 from clearance.run import RunState
 from clearance.store import runs
 from clearance.web import sse
-from clearance.web.access import Workspace
+from clearance.web.access import Workspace, needs
 from clearance.web.bodies import StrictRoute
 from clearance.web.events import Leased
 from clearance.web.frontends import LANGGRAPH, FrontEndKey, FrontEndUser
@@ -32,6 +33,7 @@ _STATUS = {
 
 
 @router.post("/threads/{thread_id}/runs/stream")
+@needs(Scope.PROPOSE, Scope.DECIDE)
 async def stream_run(
     request: Request, here: Workspace, by: FrontEndUser, key: FrontEndKey, thread_id: str, body: RunAsked
 ) -> Response:
@@ -54,6 +56,7 @@ async def stream_run(
 
 
 @router.post("/threads/{thread_id}/runs")
+@needs(Scope.PROPOSE, Scope.DECIDE)
 def create_run(
     request: Request, here: Workspace, by: FrontEndUser, key: FrontEndKey, thread_id: str, body: RunAsked
 ) -> Response:

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from clearance.credential import Credential
+from clearance.credential import Credential, Scope
 from clearance.errors import InvalidInputError, NotFoundError
 from clearance.ledger import new_id
 from clearance.people import sees_only
 from clearance.run import RunState
 from clearance.store.conversations import list_conversations
-from clearance.web.access import Workspace
+from clearance.web.access import Workspace, needs
 from clearance.web.bodies import StrictRoute, Words
 from clearance.web.frontends import LANGGRAPH, FrontEndKey, FrontEndUser
 from clearance.web.langgraph_server.messages import messages_of
@@ -60,6 +60,7 @@ def info(by: FrontEndUser) -> dict[str, Any]:  # noqa: ARG001 - who may ask
 
 
 @router.post("/threads")
+@needs(Scope.PROPOSE)
 def new_thread(here: Workspace, by: FrontEndUser, body: NewThread | None = None) -> Response:
     """Return an id for a thread, which begins with its first message."""
     thread_id = (body.thread_id if body is not None else None) or new_id()
@@ -72,6 +73,7 @@ def new_thread(here: Workspace, by: FrontEndUser, body: NewThread | None = None)
 
 
 @router.post("/threads/search")
+@needs()
 def search(
     request: Request, here: Workspace, by: FrontEndUser, key: FrontEndKey, body: Search | None = None
 ) -> Response:
@@ -121,6 +123,7 @@ def show_state(
 
 
 @router.post("/threads/{thread_id}/history")
+@needs()
 def history(
     request: Request, here: Workspace, by: FrontEndUser, key: FrontEndKey, thread_id: str
 ) -> Response:
@@ -129,6 +132,7 @@ def history(
 
 
 @router.post("/threads/{thread_id}/state")
+@needs(Scope.PROPOSE)
 def write_state(here: Workspace, by: FrontEndUser, thread_id: str) -> Response:
     """Refuse: a state is what was said, decided and done, and is written by nobody else."""
     with here.database.read() as tx:

@@ -17,7 +17,7 @@ from clearance.proof import Report
 from clearance.store import audit
 from clearance.store.looking_back import EntryFilter, newest_entries
 from clearance.store.trail import trail
-from clearance.web.access import Workspace, person_only
+from clearance.web.access import Workspace, check_sight
 from clearance.web.audit import JSON_LINES, checked, lines
 from clearance.web.pages.rendering import render
 from clearance.web.pages.telling import told
@@ -91,7 +91,7 @@ def show(request: Request, here: Workspace, viewer: Signed) -> Response:
 def verify(request: Request, here: Workspace, viewer: Signed, form: Form) -> Response:
     """Check the whole trail with the workspace's own key, and say what was found."""
     asked = Asked.read(form.get("back", ""))
-    person_only(viewer.person)
+    check_sight(viewer.person)
     if not _ONE_CHECK.acquire(blocking=False):
         busy = "A check of the trail is running already. Wait until it has ended, then repeat this."
         return _page(request, here, viewer, asked, status=409, alert=busy)
@@ -123,7 +123,7 @@ def _page(
     report: Report | None = None,
     alert: str | None = None,
 ) -> Response:
-    person_only(viewer.person)
+    check_sight(viewer.person)
     below = int(asked.below) if asked.below else None
     with here.database.read() as tx:
         found, page = newest_entries(tx, asked.wanted(), below=below, limit=PAGE)

@@ -1,12 +1,13 @@
 """The page of keys: one's own and those of one's agents, or for admins all; made, shown once, and revoked."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy import Connection
 
+from clearance.credential import EVERY_SCOPE, Scope, in_words
 from clearance.errors import ConflictError, InvalidInputError, NotFoundError
 from clearance.keyring import add_agent, add_key, check_name, new_credential, revoke_key
 from clearance.people import Kind, Person, Role, has_role
@@ -23,18 +24,25 @@ router = APIRouter(include_in_schema=False)
 PATH = "/settings/keys"
 NEW_AGENT = "agent"
 """Whose a key is when its agent is made with it."""
+_CHOICES = (
+    (Scope.PROPOSE, "propose calls, say something, take back one's own"),
+    (Scope.DECIDE, "decide"),
+    (Scope.MANAGE, "manage: whatever else changes something"),
+)
 
 
 @dataclass(frozen=True)
 class Typed:
     """What was typed into the form for a new key, and what was wrong with it by field.
 
-    `whose` is a person's or agent's id behind `of:`, or `agent` for a new one, which acts for `behind`.
+    `whose` is a person's or agent's id behind `of:`, or `agent` for a new one, which acts for `behind`. With
+    no `scopes` it only reads.
     """
 
     name: str = ""
     whose: str = ""
     behind: str = ""
+    scopes: Collection[Scope] = EVERY_SCOPE
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -61,6 +69,7 @@ def act(request: Request, here: Workspace, viewer: Signed, form: Form) -> Respon
 
 def _added(request: Request, here: Clearance, viewer: Viewer, form: Submitted) -> Response:
     sent = {name: words(form.get(name, "")).strip() for name in ("name", "whose", "behind")}
+    scopes = frozenset(each for each in Scope if each in form.getlist("scope"))
     by = viewer.person.id
     with here.database.read() as tx:
         choices = [each.id for each in _owners(tx, viewer)]
@@ -69,7 +78,7 @@ def _added(request: Request, here: Clearance, viewer: Viewer, form: Submitted) -
     if sent["whose"] != NEW_AGENT and (owner not in choices or owner == sent["whose"]):
         errors["whose"] = "Choose whose key it is."
     if errors:
-        return _page(request, here, viewer, typed=Typed(**sent, errors=errors), status=422)
+        return _page(request, here, viewer, typed=Typed(**sent, scopes=scopes, errors=errors), status=422)
     if sent["whose"] != NEW_AGENT:
         asked = unless_fresh(request, here, viewer, form, back=PATH)
         if asked is not None:
@@ -78,13 +87,12 @@ def _added(request: Request, here: Clearance, viewer: Viewer, form: Submitted) -
     try:
         if sent["whose"] == NEW_AGENT:
             owner = add_agent(here.database, sent["name"], behind=sent["behind"] or by, by=by).id
-        key = add_key(here.database, sent["name"], person=owner, by=by, made=made)
+        key = add_key(here.database, sent["name"], person=owner, by=by, made=made, scopes=scopes)
     except ConflictError as error:
-        return _page(
-            request, here, viewer, typed=Typed(**sent, errors={"name": str(error)}), status=error.status
-        )
+        wrong_one = Typed(**sent, scopes=scopes, errors={"name": str(error)})
+        return _page(request, here, viewer, typed=wrong_one, status=error.status)
     except NotFoundError as error:
-        wrong_one = Typed(**sent, errors={"behind": str(error)})
+        wrong_one = Typed(**sent, scopes=scopes, errors={"behind": str(error)})
         return _page(request, here, viewer, typed=wrong_one, status=422)
     return _page(request, here, viewer, made=(key, made.text), status=201)
 
@@ -113,6 +121,8 @@ def _page(
         owners=owners,
         persons=[each for each in owners if each.kind is Kind.PERSON],
         now=now,
+        choices=_CHOICES,
+        in_words=in_words,
         typed=typed or Typed(),
         made=made,
         done=done,
