@@ -16,7 +16,7 @@ from benchmarks.figures import Aim, Figure, Surroundings, median, timed
 from benchmarks.in_process import APPROVE, figures_of
 from benchmarks.load import put_load
 from benchmarks.many_parked import LOOKS, MOST_WAIT, PAGE
-from clearance.credential import Credential
+from clearance.credential import EVERY_SCOPE, Credential
 from clearance.people import Kind, Person, Role
 from clearance.store import keys, people
 from tests.journeys.front import Front
@@ -99,7 +99,15 @@ def _key(front: Front, person: str) -> str:
     made = Credential(secrets.token_hex(6), secrets.token_urlsafe(32))
     with front.opened.database.write() as tx:
         now = front.opened.database.now(tx)
-        key = keys.Key(made.id, f"of {person}", person, created_at=now, used_at=None, revoked_at=None)
+        key = keys.Key(
+            made.id,
+            f"of {person}",
+            person,
+            created_at=now,
+            used_at=None,
+            revoked_at=None,
+            scopes=EVERY_SCOPE,
+        )
         keys.add(tx, key, digest=made.digest)
     return made.text
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter
 from fastapi.testclient import TestClient
 from sqlalchemy import select
 
-from clearance.credential import EVERY_SCOPE, Scope
+from clearance.credential import EVERY_SCOPE, Scope, in_words
 from clearance.people import Role
 from clearance.store.tables import entries
 from clearance.web.access import Caller, needs
@@ -122,7 +122,7 @@ def test_a_scope_gives_nobody_what_their_role_does_not(served: Served) -> None:
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
 
 
-@pytest.mark.parametrize("scopes", [{PROPOSE}, {DECIDE}, EVERY_SCOPE], ids=str)
+@pytest.mark.parametrize("scopes", [{PROPOSE}, {DECIDE}, EVERY_SCOPE], ids=in_words)
 def test_an_agent_decides_with_no_key_and_is_not_told_to_make_one(
     served: Served, scopes: frozenset[Scope]
 ) -> None:
