@@ -31,7 +31,11 @@ from clearance.store.runs import Claim
 from clearance.tracing import in_run
 
 NUMBER_EVERY = 0.1
-SWEEP_EVERY = 0.5
+# Where each look is a query, and the trail has been at rest.
+NUMBER_AT_REST = 0.25
+SWEEP_EVERY = 1.0
+# After the database was away.
+LOOK_AGAIN = 0.5
 TELL_EVERY = 1.0
 # How long after a commit the trail may still want something, such as its seal; and how long at most nobody
 # looks after it.
@@ -109,7 +113,7 @@ class Worker:
         except StoreError as error:
             log.warning("thread %s waits for the database: %s", thread_id, error)
             # The thread was given back and is due at once; not sooner than the database may be there again.
-            self._stopping.wait(SWEEP_EVERY)
+            self._stopping.wait(LOOK_AGAIN)
 
     def _segment(self, claimed: Claim) -> None:
         try:
@@ -174,9 +178,14 @@ class Worker:
             self._version, self._quiet_from = version, now + QUIET_AFTER
         return now < self._quiet_from
 
+    def _until_next(self) -> float:
+        """Return how long the house rests: longer on PostgreSQL while the trail does not grow."""
+        at_rest = not self.ledger.database.is_sqlite and time.monotonic() > self._quiet_from
+        return NUMBER_AT_REST if at_rest else NUMBER_EVERY
+
     def _keep_house(self) -> None:
         swept = tidied = 0.0
-        while not self._stopping.wait(NUMBER_EVERY):
+        while not self._stopping.wait(self._until_next()):
             if self.notary is not None:
                 self._turn("the notary", partial(self._number, self.notary))
             if time.monotonic() - swept > SWEEP_EVERY:
@@ -189,8 +198,8 @@ class Worker:
                 self._turn("the purge of streams", partial(speaking.forget_the_ended, self.ledger.database))
 
     def _number(self, notary: Notary) -> None:
-        if self._may_have_grown():
-            notary.turn()
+        if self._may_have_grown() and notary.turn() and not self.ledger.database.is_sqlite:
+            self._quiet_from = time.monotonic() + QUIET_AFTER
 
     def _turn(self, what: str, work: Callable[[], Done]) -> Done | None:
         """Do a part of the work; None where it fails: it comes again, and keeps no other from its turn."""
