@@ -23,7 +23,7 @@ from clearance.store import runs
 from clearance.store.database import Database
 
 LOOK_EVERY = 0.02
-"""Seconds between two looks at `data_version`: what commits of other processes wait; those of this one do not."""
+"""Seconds between two looks at `data_version`, for commits of other processes; one of this process wakes."""
 SWEEP_EVERY = 1.0
 
 log = logging.getLogger(__name__)
