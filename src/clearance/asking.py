@@ -26,7 +26,7 @@ from clearance.review import Answer, Review, ReviewedCall, ReviewKind, ReviewSta
 from clearance.run import Run, RunState
 from clearance.schema import schema_hash, with_defaults
 from clearance.settlement import answer_calls, invalidate
-from clearance.store import audit, calls, policies, reviews, runs
+from clearance.store import audit, calls, people, policies, reviews, runs
 from clearance.store.calls import LedgerRow
 from clearance.store.origins import origin
 from clearance.toolcall import Tool, ToolCall, canonical, parse_arguments
@@ -83,6 +83,9 @@ def ask(
         tool = question.tools[call.tool]
         arguments = with_defaults(tool.schema, parse_arguments(call.arguments))
         verdict = _asked(judge(policy, call.tool, arguments=arguments, origin=whence), question)
+        if verdict.effect is Effect.ALLOW and people.barred(tx, run.requester) is not None:
+            # For somebody who is disabled nothing starts, and here it stays in sight.
+            verdict = replace(verdict, effect=Effect.HOLD)
         if verdict.effect is Effect.DENY:
             refuse(tx, call, run_id=run.id, to=CallState.BLOCKED, text=words.blocked(call.tool), now=now)
         elif verdict.effect is Effect.ALLOW and row is None:

@@ -7,7 +7,7 @@ loop at most inside another expression, patterns that are written out, and bound
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -84,10 +84,14 @@ Path = tuple[str | int | None, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """An argument that is compared with a written value of this kind: text, number, bool or null."""
+    """An argument that is compared with a written value of this kind: text, number, bool or null.
+
+    `offset` is the place of the argument.
+    """
 
     path: Path
     kind: str
+    offset: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -337,30 +341,41 @@ def _is_wrapped(at: _Tokens, opening: int) -> bool:
     return False
 
 
-def _compared(at: _Tokens, loops: Sequence[_Loop]) -> Iterator[tuple[Path, int, int]]:
-    """Give the arguments, and the items of those that loops walk, with the places around them."""
+def _compared(at: _Tokens, loops: Sequence[_Loop]) -> Iterator[tuple[Path, int, int, int]]:
+    """Give the arguments, and the items of those that loops walk, with their offset and the places around."""
     for index, token in at.free_names():
         fields, before, after = at.value(index)
         if token.text == "args" and fields:
-            yield fields, before, after
+            yield fields, token.offset, before, after
         for loop in loops:
             if loop.path is not None and token.text == loop.name and loop.begin < index < loop.end:
-                yield (*loop.path, None, *fields), before, after
+                yield (*loop.path, None, *fields), token.offset, before, after
 
 
 def _comparisons(at: _Tokens, loops: Sequence[_Loop]) -> Iterator[Comparison]:
     """Give what stands directly beside a written value: `args.env != "prod"`, `args.env in ["prod"]`."""
-    for path, before, after in _compared(at, loops):
-        if at[after].text in ("==", "!=") and (kind := _kind(at, after + 1)):
-            yield Comparison(path, kind)
-        if at[after].text == "in" and at[after + 1].text == "[" and (kind := _kind(at, after + 2)):
-            yield Comparison(path, kind)
+    for path, offset, before, after in _compared(at, loops):
+        beside = []
+        if at[after].text in ("==", "!="):
+            beside.append((path, _kind(at, after + 1)))
+        if at[after].text == "in" and at[after + 1].text == "[":
+            beside += [(path, kind) for kind in _kinds(at, after + 1)]
         if at[after].text == "." and at[after + 1].text in _OF_TEXT:
-            yield Comparison(path, "text")
-        if at[before].text in ("==", "!=") and (kind := _kind(at, before - 1)):
-            yield Comparison(path, kind)
-        if at[before].text == "in" and (kind := _kind(at, before - 1)):
-            yield Comparison((*path, None), kind)
+            beside.append((path, "text"))
+        if at[before].text in ("==", "!="):
+            beside.append((path, _kind(at, before - 1)))
+        if at[before].text == "in":
+            beside.append(((*path, None), _kind(at, before - 1)))
+        yield from (Comparison(where, kind, offset) for where, kind in beside if kind)
+
+
+def _kinds(at: _Tokens, opening: int) -> Iterator[str | None]:
+    """Give the kinds of the items of a list that is written out."""
+    depth = 0
+    for index in range(opening, at.closing(opening)):
+        depth += (at[index].text in "([{") - (at[index].text in ")]}") if at[index].kind == "sign" else 0
+        if depth == 1 and (index == opening or at[index].text == ","):
+            yield _kind(at, index + 1)
 
 
 def _kind(at: _Tokens, index: int) -> str | None:

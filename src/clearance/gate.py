@@ -35,7 +35,7 @@ from clearance.once import claim as claim_once
 from clearance.once import keep as keep_once
 from clearance.once import look as look_once
 from clearance.people import SYSTEM, Kind, Person, Role, has_role, may_see
-from clearance.policy import Risk, judge
+from clearance.policy import DecisionType, Risk, judge
 from clearance.program import Programs
 from clearance.redaction import secrets_in, unmasked
 from clearance.remembering import expire
@@ -264,6 +264,7 @@ class Gate:
         decisions = [replace(item, id=self._new_id()) for item in read]
         after = self._settled(tx, before, decisions, by=person, now=now, version=version)
         _check_fresh(before, after, fresh_for)
+        _check_may_start(tx, before, decisions)
         if after == before:
             return before
         if not reviews.save(tx, before, after):
@@ -345,6 +346,17 @@ class Gate:
                 answers.append(said)
         facts = {"version": after.version, "decisions": answers}
         audit.write(tx, AuditKind.REVIEW_DECIDED, after.id, actor=by, now=now, facts=facts)
+
+
+def _check_may_start(tx: Connection, review: Review, decisions: Sequence[Decision]) -> None:
+    """Refuse what would let a call start for somebody who is disabled: it would only be asked about again."""
+    if not any(item.type in (DecisionType.APPROVE, DecisionType.EDIT) for item in decisions):
+        return
+    barred = people.barred(tx, review.requester)
+    if barred is not None:
+        raise InvalidReviewDecisionError(
+            f"{barred} is disabled here, and nothing starts for them. Have them enabled first, or reject it."
+        )
 
 
 def _check_fresh(before: Review, after: Review, fresh_for: Risk | None) -> None:

@@ -33,12 +33,16 @@ class Standing(StrEnum):
     EXPIRED = "expired"
     CHANGED = "changed"
     CLOSED = "closed"
+    SHUT = "shut"
     BARRED = "barred"
 
 
 @dataclass(frozen=True)
 class Link:
-    """What a link is bound to. `digest` is one over the fingerprints of the review's calls."""
+    """What a link is bound to. `digest` is one over the fingerprints of the review's calls.
+
+    `channel` is what the link came by; None for one that was sent before that was kept.
+    """
 
     id: str
     review_id: str
@@ -48,14 +52,24 @@ class Link:
     created_at: datetime
     expires_at: datetime
     used_at: datetime | None = None
+    channel: str | None = None
 
 
-def new_link(review: Review, *, person: str, id: str, now: datetime) -> Link | None:
+def new_link(review: Review, *, person: str, channel: str, id: str, now: datetime) -> Link | None:
     """Return a link to a review as it is now; None where no link may decide it. `id`: 32 hex digits."""
     if review.status is not ReviewStatus.PENDING or not may_link(review):
         return None
     until = earliest(review.deadline, now + LASTS) or now + LASTS
-    return Link(id, review.id, review.version, digest(review), person, created_at=now, expires_at=until)
+    return Link(
+        id,
+        review.id,
+        review.version,
+        digest(review),
+        person,
+        created_at=now,
+        expires_at=until,
+        channel=channel,
+    )
 
 
 def may_link(review: Review) -> bool:
@@ -96,16 +110,18 @@ def is_signed(text: str, link: Link, key: bytes) -> bool:
     )
 
 
-def standing(link: Link, review: Review, *, now: datetime) -> Standing:
-    """Return how a link stands to its review at this instant."""
+def standing(link: Link, review: Review, *, now: datetime, in_use: bool) -> Standing:
+    """Return how a link stands to its review at this instant. `in_use`: whether its channel is still used."""
     if link.used_at is not None:
         return Standing.USED
     if review.status is not ReviewStatus.PENDING:
         return Standing.CLOSED
     if is_over(link.expires_at, now=now):
         return Standing.EXPIRED
-    if not may_link(review):
+    if link.channel is None or not may_link(review):
         return Standing.BARRED
+    if not in_use:
+        return Standing.SHUT
     if review.version != link.version or digest(review) != link.digest:
         return Standing.CHANGED
     return Standing.GOOD
@@ -117,4 +133,5 @@ def _signer(key: bytes) -> Signer:
 
 def _bound(link: Link) -> bytes:
     times = [time_text(link.created_at), time_text(link.expires_at)]
-    return canonical([link.id, link.review_id, link.version, link.digest, link.person, times]).encode()
+    bound = [link.id, link.review_id, link.version, link.digest, link.person, times]
+    return canonical(bound if link.channel is None else [*bound, link.channel]).encode()

@@ -3,13 +3,15 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any
 
 from clearance.errors import PolicyError
 from clearance.expression import Cel, read
 from clearance.policy import Effect, Policy, Predicate, Rule, shared_decisions
-from clearance.redaction import first_of
+from clearance.redaction import steps_of
+from clearance.schema_paths import kinds, missing
 from clearance.summary import fields, flaw
 
 LONGEST_EXPIRE = timedelta(days=3653)
@@ -180,22 +182,58 @@ def _unknown_arguments(place: int, rule: Rule, schemas: Mapping[str, Mapping[str
         if not any(_may_have(schema, argument) for schema in found):
             message = f"rule {rule.label!r} flags {argument!r}, which is no argument of its tools"
             yield Finding(place, "flags", message)
-    for argument in sorted({first_of(name) for name in rule.secret}):
-        if not any(_may_have(schema, argument) for schema in found):
-            message = f"rule {rule.label!r} hides {argument!r}, which is no argument of its tools"
-            yield Finding(place, "secret", message)
+    for name in rule.secret:
+        if (wrong := _leads_nowhere(name, found)) is not None:
+            yield Finding(place, "secret", f"rule {rule.label!r} hides {wrong}")
     for argument in fields(rule.summary):
         if not any(_may_have(schema, argument) for schema in found):
             message = (
                 f"the summary of rule {rule.label!r} names {argument!r}, which is no argument of its tools"
             )
             yield Finding(place, "summary", message)
+    if isinstance(rule.when, Cel):
+        yield from _unfit_comparisons(place, rule, rule.when, found)
     for argument, offset in read(rule.when.text).arguments if isinstance(rule.when, Cel) else ():
         if not any(_may_have(schema, argument) for schema in found):
             message = (
                 f"the condition of rule {rule.label!r} reads {argument!r}, which is no argument of its tools"
             )
             yield Finding(place, "when", message, offset=offset)
+
+
+def _unfit_comparisons(
+    place: int, rule: Rule, condition: Cel, schemas: Sequence[Mapping[str, Any]]
+) -> Iterator[Finding]:
+    """Name what is compared with a value of another kind than its tools say: that gives no answer, ever."""
+    told = set()
+    for compared in read(condition.text).comparisons:
+        said = [kinds(schema, compared.path) for schema in schemas]
+        known = set().union(*(each for each in said if each is not None))
+        fits = compared.kind == "null" or compared.kind in known or None in said or not known
+        if fits or compared in told:
+            continue
+        told.add(compared)
+        name = ".".join("*" if step is None else str(step) for step in compared.path)
+        kind = " or ".join("object or list" if each == "other" else each for each in sorted(known))
+        message = (
+            f"the condition of rule {rule.label!r} takes {name!r} for {compared.kind}; its tools say {kind}"
+        )
+        yield Finding(place, "when", message, offset=compared.offset)
+
+
+def _leads_nowhere(name: str, schemas: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return why no tool has what a name means, if none has."""
+    steps = steps_of(name)
+    having = [schema for schema in schemas if _may_have(schema, steps[0])]
+    if not having:
+        return f"{steps[0]!r}, which is no argument of its tools"
+    misses = [missing(schema, steps) for schema in having]
+    if any(miss is None for miss in misses):
+        return None
+    miss = max((each for each in misses if each is not None), key=lambda each: each.place)
+    near = get_close_matches(steps[miss.place], miss.known)
+    has = f"; it has {', '.join(near or miss.known)}" if miss.known else ""
+    return f"{name!r}, but {'.'.join(steps[: miss.place])!r} has no {steps[miss.place]!r}{has}"
 
 
 def _may_have(schema: Mapping[str, Any], argument: str) -> bool:

@@ -36,7 +36,7 @@ def recalled(
     if not eligible:
         return list(found)
     rules = standing.active(tx, program=run.program, requester=run.requester, tools=eligible)
-    if not rules:
+    if not rules or people.barred(tx, run.requester) is not None:
         return list(found)
     left = {rule.id: rule for rule in rules}
     answered: list[ReviewedCall] = []

@@ -50,13 +50,8 @@ def named_in(names: Iterable[str], arguments: Mapping[str, Any]) -> frozenset[st
     (`/card/number`). In a list it means that part of each item.
     """
     return frozenset(
-        pointer(list(path)) for name in names for path in _named(arguments, _steps(name), path=())
+        pointer(list(path)) for name in names for path in _named(arguments, steps_of(name), path=())
     )
-
-
-def first_of(name: str) -> str:
-    """Return the argument that a name in a policy begins with."""
-    return _steps(name)[0]
 
 
 def masked(text: str, pointers: Collection[str]) -> str:
@@ -186,18 +181,18 @@ class _Look:
                 self.at(part.get(name), item, here)
 
     def _follow(self, reference: str, value: Any, path: Path) -> None:
-        part = _referred(self._root, reference)
-        if part is _ABSENT:
+        part = referred(self._root, reference)
+        if part is None:
             self.found.add(path)
         else:
             self.at(part, value, path)
 
 
-def _referred(root: Mapping[str, Any], reference: str) -> Any:
-    """Return the part of a schema that a reference inside it names."""
+def referred(root: Mapping[str, Any], reference: str) -> Any:
+    """Return the part of a schema that a reference inside it names; None where there is none."""
     if reference != "#" and not reference.startswith("#/"):
         anchors = (part for part in _parts(root) if reference in (_hash(part, "$anchor"), _hash(part)))
-        return next(anchors, _ABSENT)
+        return next(anchors, None)
     part: Any = root
     for name in reference[1:].split("/")[1:]:
         name = name.replace("~1", "/").replace("~0", "~")
@@ -206,7 +201,7 @@ def _referred(root: Mapping[str, Any], reference: str) -> Any:
         elif isinstance(part, list) and name.isdecimal() and int(name) < len(part):
             part = part[int(name)]
         else:
-            return _ABSENT
+            return None
     return part
 
 
@@ -231,7 +226,8 @@ def _parts(value: Any) -> Iterator[Mapping[str, Any]]:
             waiting += each
 
 
-def _steps(name: str) -> list[str]:
+def steps_of(name: str) -> list[str]:
+    """Return the steps into the arguments that a name in a policy stands for."""
     if name.startswith("/"):
         return [step.replace("~1", "/").replace("~0", "~") for step in name[1:].split("/")]
     return name.split(".")

@@ -1,7 +1,8 @@
 """Taking a call: the transaction that uses up its clearance and says `started`, before the tool is called.
 
 The call is judged by today's policy, and the decisions on it are counted again with today's people. Where
-that no longer adds up to an approval, the call is not run but asked about again.
+that no longer adds up to an approval, or whoever it would run for is disabled, the call is not run but asked
+about again.
 """
 
 from collections.abc import Mapping
@@ -144,10 +145,10 @@ class _Start:
     def allowed(self, call: ToolCall, *, tool: Tool) -> Taken | Outcome | Refused:
         """Start a call that nobody was asked about, if the policy lets it run at once."""
         verdict = self._judge(call.tool, call.arguments, tool=tool)
-        if verdict.effect is Effect.HOLD:
-            return Refused()
         if verdict.effect is Effect.DENY:
             return self.refused(call, to=CallState.BLOCKED, text=words.blocked(call.tool))
+        if verdict.effect is Effect.HOLD or people.barred(self.tx, self.run.requester) is not None:
+            return Refused()
         row = LedgerRow(
             key=call.key,
             run_id=self.run.id,
@@ -174,6 +175,9 @@ class _Start:
         verdict = self._judge(call.tool, call.arguments, tool=tool)
         if verdict.effect is Effect.DENY:
             return self.refused(plain, to=CallState.BLOCKED, text=words.blocked(call.tool))
+        barred = people.barred(self.tx, self.run.requester)
+        if barred is not None:
+            return self._ask_again(call, review, reason=f"{barred} is disabled, and nothing starts for them.")
         if verdict.effect is Effect.HOLD and not self._still_approved(call, verdict, review):
             return self._ask_again(call, review, reason="What was decided is not enough any more.")
         exact = fingerprint(plain, run=self.run.id, schema=tool.schema, salt=call.salt)
@@ -237,7 +241,11 @@ class _Start:
         exact = fingerprint(plain, run=self.run.id, schema=tool.schema, salt=call.salt)
         # It is not the policy but somebody's word that lets a call run twice: that word has to count still.
         counting = call.verdict if verdict.effect is Effect.ALLOW else verdict
-        stands = verdict.effect is not Effect.DENY and self._still_approved(call, counting, review)
+        stands = (
+            verdict.effect is not Effect.DENY
+            and people.barred(self.tx, self.run.requester) is None
+            and self._still_approved(call, counting, review)
+        )
         attempt = row.attempt + 1
         used = (
             calls.use(self.tx, call.key, attempt=attempt, fingerprint=exact, now=self.now) if stands else None

@@ -21,10 +21,12 @@ from clearance.errors import (
     PolicyError,
     ReviewPendingError,
 )
+from clearance.membership import disable, enable
+from clearance.people import Person, Role
 from clearance.run import RunState
-from clearance.store import listing, reviews
+from clearance.store import listing, people, reviews
 from clearance.workspace import Clearance
-from tests.adapters.decided import REJECT, decide, inbox, pending, state_of
+from tests.adapters.decided import APPROVE, REJECT, decide, inbox, pending, state_of
 from tests.journeys.processes import PATIENCE, until
 
 Refund = Callable[..., dict[str, Any]]
@@ -231,6 +233,30 @@ def test_a_call_that_waits_for_people_goes_on_once_they_have_decided(workspace: 
     decide(workspace, "once/1/1")
     caller.join()
     assert given == ["given"]
+
+
+def test_nothing_runs_for_somebody_who_is_disabled_until_they_are_enabled(
+    workspace: Clearance, refund: Refund, paid: list[Any]
+) -> None:
+    database = workspace.database
+    with database.write() as tx:
+        people.add(tx, Person("eva", "Eva", role=Role.ADMIN), now=database.now(tx))
+
+    def approve(review_id: str) -> None:
+        workspace.gate.decide(review_id, [APPROVE], by="eva", version=1)
+
+    give = functools.partial(refund, 7, lines=["a"])
+    approve(pending(give))
+    disable(database, "ann", by="eva")
+    again = pending(give)
+    assert again == "refund-7/1/2"
+    assert pending(give) == again
+    with pytest.raises(InvalidReviewDecisionError, match="ann is disabled here"):
+        approve(again)
+    assert paid == []
+    enable(database, "ann", by="eva")
+    approve(again)
+    assert give() == {"order": 7, "payment": 1}
 
 
 @pytest.mark.usefixtures("workspace")

@@ -11,6 +11,8 @@ from clearance.apps.chat import ReviewedChat, create_reviewed_agent
 from clearance.apps.chat.agent import Agent
 from clearance.assembly import Clearance
 from clearance.killpoints import watch
+from clearance.people import Person, Role
+from clearance.store import people
 from tests.apps.conftest import Desk, Talk
 from tests.scripted import ScriptedModel, calls
 
@@ -89,3 +91,22 @@ def test_calls_that_keep_their_order_wait_for_the_graph(talk: Talk, workspace: C
         watch(None)
     assert passed.index("read-settled") < passed.index("outcome-kept")
     assert (desk.cities, len(desk.mails)) == (["Bern"], 1)
+
+
+def test_a_call_that_was_cleared_does_not_run_for_somebody_who_was_disabled_since(
+    talk: Talk, workspace: Clearance, desk: Desk
+) -> None:
+    chat, _ = talk(calls(("send_email", MAIL)), "done")
+    asked = chat.send_message("t", "write to bob")["pending_review"]
+    assert asked is not None
+    workspace.worker.stop()
+    with workspace.database.write() as tx:
+        people.add(tx, Person("eva", "Eva", role=Role.REVIEWER), now=workspace.database.now(tx))
+    workspace.gate.decide(asked["review_id"], [{"type": "approve"}], by="eva", version=asked["version"])
+    with workspace.database.write() as tx:
+        people.disable(tx, "ann")
+    reply = _go_on(workspace, desk, asked["run_id"], meanwhile=lambda _: None)
+    assert not desk.mails
+    again = reply["pending_review"]
+    assert again["review_id"] != asked["review_id"]
+    assert again["action_requests"][0]["args"] == MAIL

@@ -9,6 +9,7 @@ from clearance.store import audit
 from clearance.web import following
 from tests.browser import settings_pages
 from tests.browser.site import OWNER, Site
+from tests.notices.visiting import link_to
 from tests.pages.reviewing import ARGUMENTS, asked
 from tests.research.pipelines import Lab
 from tests.scripted import ScriptedModel, calls
@@ -69,10 +70,7 @@ def link_of_a_message(site: Site) -> str:
     """The page behind a link in a message to a reviewer."""
     ben = site.add("ben")
     review = ask(site.workspace, ("send", '{"to":"<b>\\u202eeve@example.org</b>' + "x" * 200 + '"}'))
-    database = site.workspace.database
-    with database.write() as tx:
-        linking = site.workspace.worker.messenger.linking
-        return f"/l/{linking.make(tx, review, person=ben, now=database.now(tx))}"
+    return f"/l/{link_to(site.workspace, review, person=ben)}"
 
 
 def review(site: Site) -> str:

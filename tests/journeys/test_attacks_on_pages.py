@@ -10,12 +10,12 @@ import pytest
 from fastapi.routing import APIRoute
 
 from clearance.membership import disable
-from clearance.notices.linking import Linking
 from clearance.people import Role
 from clearance.review import Review, ReviewStatus
 from clearance.store import people
 from clearance.web import pages
 from clearance.web.pages.viewer import csrf_of
+from tests.notices.visiting import link_to
 from tests.pages.reviewing import asked, now, opened, sent, signed_in
 from tests.pages.site import OWNER, Browser, Site
 
@@ -142,7 +142,7 @@ def test_of_people_who_decide_at_once_on_pages_and_by_a_link_one_counts(site: Si
     site.add("eva")
     site.add("ben")
     review = asked(site.workspace, ("send", '{"to":"x"}'))
-    link = _link(site, review, "ben")
+    link = link_to(site.workspace, review, person="ben")
     by_link = site.browser()
     deeds = [
         _press(signed_in(site, "eva"), review, "approve"),
@@ -156,15 +156,6 @@ def test_of_people_who_decide_at_once_on_pages_and_by_a_link_one_counts(site: Si
     # Who said the same before, at another door, is told so as who said it.
     assert 1 <= len([code for code in codes if code in (200, 303)]) <= 2
     assert {200, 303, 409, 410} >= set(codes)
-
-
-def _link(site: Site, review: Review, person: str) -> str:
-    database = site.workspace.database
-    linking: Linking = site.workspace.worker.messenger.linking
-    with database.write() as tx:
-        made = linking.make(tx, review, person=person, now=database.now(tx))
-    assert made is not None
-    return made
 
 
 def test_who_is_disabled_at_the_moment_of_deciding_clears_nothing(site: Site) -> None:

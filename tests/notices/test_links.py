@@ -16,14 +16,14 @@ from clearance.errors import SettingsError
 from clearance.membership import set_sight
 from clearance.notices.linking import Linking, load_or_create
 from clearance.people import Person, Sight
-from clearance.review import ReviewStatus
+from clearance.review import Review, ReviewStatus
 from clearance.store import people
 from clearance.store.tables import links as rows
 from clearance.store.tables import reviewed_calls
 from clearance.web.pages.links import PER_MINUTE
 from tests.notices.conftest import Heard
 from tests.notices.mail import Mail
-from tests.notices.visiting import WEBHOOK, Visit, links_in, visiting
+from tests.notices.visiting import WEBHOOK, Visit, link_to, links_in, mail_of, visiting
 
 pytestmark = pytest.mark.sqlite_by_day
 
@@ -168,8 +168,8 @@ def test_a_forged_or_damaged_token_opens_nothing_and_is_not_repeated(visit: Visi
 
 @pytest.mark.parametrize(
     "changed",
-    [{"person": "cleo"}, {"version": 2}, {"digest": "0" * 64}, {"review_id": None}],
-    ids=["person", "version", "digest", "review"],
+    [{"person": "cleo"}, {"version": 2}, {"digest": "0" * 64}, {"review_id": None}, {"channel": "other"}],
+    ids=["person", "version", "digest", "review", "channel"],
 )
 def test_a_link_that_was_bound_anew_in_the_database_opens_nothing(
     visit: Visit, changed: dict[str, object]
@@ -224,10 +224,9 @@ def test_only_the_buttons_of_the_page_answer(visit: Visit) -> None:
 def test_an_expired_link_decides_nothing(visit: Visit) -> None:
     review = visit.office.ask()
     database = visit.office.workspace.database
-    with database.write() as tx:
+    with database.read() as tx:
         then = database.now(tx) - links.LASTS
-        token = visit.office.messenger.linking.make(tx, review, person="ben", now=then)
-    assert token is not None
+    token = link_to(visit.office.workspace, review, person="ben", now=then)
     assert visit.press(token).status_code == 410
     assert visit.look(token).status_code == 410
     assert visit.review(review) == review
@@ -236,7 +235,7 @@ def test_an_expired_link_decides_nothing(visit: Visit) -> None:
 def test_a_link_lasts_no_longer_than_its_review(visit: Visit) -> None:
     review = visit.office.ask()
     soon = review.asked_at + timedelta(minutes=5)
-    made = links.new_link(replace(review, deadline=soon), person="ben", id="0" * 32, now=review.asked_at)
+    made = _made(replace(review, deadline=soon))
     assert made is not None
     assert made.expires_at == soon
 
@@ -259,7 +258,11 @@ def test_what_is_of_high_or_critical_risk_has_no_link(visit: Visit, mail: Mail, 
     visit.office.turn()
     assert links_in(mail.texts[0]) == []
     assert f"/reviews/{review.id}" in mail.texts[0]
-    assert links.new_link(review, person="ben", id="0" * 32, now=review.asked_at) is None
+    assert _made(review) is None
+
+
+def _made(review: Review) -> links.Link | None:
+    return links.new_link(review, person="ben", channel="c", id="0" * 32, now=review.asked_at)
 
 
 def test_a_link_whose_review_became_risky_leads_behind_the_login(visit: Visit) -> None:
@@ -385,6 +388,9 @@ def test_the_links_of_another_key_open_nothing(visit: Visit, tmp_path: Path) -> 
     review = visit.office.ask()
     database = visit.office.workspace.database
     with database.write() as tx:
-        other = Linking(tmp_path / "other.key").make(tx, review, person="ben", now=database.now(tx))
+        now = database.now(tx)
+        other = Linking(tmp_path / "other.key").make(
+            tx, review, person="ben", channel=mail_of(tx, "ben", now=now), now=now
+        )
     assert other is not None
     assert visit.press(other).status_code == 404

@@ -34,6 +34,21 @@ PRIVATE = (
     "http://[::ffff:0:a9fe:a9fe]/",
     "http://[64:ff9b::7f00:1]/",
     "http://[2002:7f00:1::]/",
+    "http://[2001:db8::1]/",
+    "http://[2001:0:4136:e378:8000:63bf:80ff:fffe]/",
+    "http://[2a00:1450:4001:81c:0:5efe:127.0.0.1]/",
+    "http://[2a00:1450:4001:81c:0:5efe:a00:1]/",
+    "http://[2a00:1450:4001:81c:200:5efe:169.254.169.254]/",
+    "http://[2a00:1450:4001:81c:300:5efe:192.168.1.1]/",
+    "http://[fe80::5efe:8.8.8.8]/",
+)
+PUBLIC = (
+    "http://8.8.8.8/",
+    "http://[2a00:1450:4001:81c::200e]/",
+    "http://[::ffff:8.8.8.8]/",
+    "http://[2a00:1450:4001:81c:0:5efe:8.8.8.8]/",
+    "http://[2a00:1450:4001:81c:200:5efe:808:808]/",
+    "http://[2a00:1450:4001:81c:0:5eff:127.0.0.1]/",
 )
 NO_ADDRESS = (
     "",
@@ -66,6 +81,11 @@ def resolving(*addresses: str) -> Resolve:
 def test_an_address_that_is_not_public_is_refused(url: str) -> None:
     with pytest.raises(InvalidInputError, match="not public"):
         check_url(url, allowed=NOBODY)
+
+
+@pytest.mark.parametrize("url", PUBLIC)
+def test_a_public_address_is_taken_however_it_is_written(url: str) -> None:
+    assert check_url(url, allowed=NOBODY).geturl() == url
 
 
 @pytest.mark.parametrize("url", NO_ADDRESS)

@@ -1,8 +1,12 @@
 """What people do with their own sign-in: another password, and sessions that they end."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.databases import Databases
 from tests.pages.site import OWNER, PASSWORD, Page, Site
+from tests.people.identity_provider import provider_at_work
 
 # By day on SQLite: what pages say does not depend on the database.
 pytestmark = pytest.mark.sqlite_by_day
@@ -108,3 +112,20 @@ def _of(browser: object) -> str:
     text = browser.get("/me/sessions").text
     ahead = text.partition("(this one)")[0]
     return ahead.rpartition('name="session" value="')[2].partition('"')[0]
+
+
+def test_who_has_a_password_beside_a_provider_is_told_what_it_still_opens(
+    databases: Databases, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with provider_at_work("RS256") as provider:
+        for name, value in provider.settings(default_role="reviewer").items():
+            monkeypatch.setenv(name, value)
+        with Site.open(databases.migrated("sqlite", tmp_path), home=tmp_path) as site:
+            site.add("gus")
+            said = site.signed_in("gus").page("/me/password").text
+    assert "This password signs you in here beside single sign-on, also once single sign-on lets you" in said
+
+
+def test_where_no_provider_is_set_nothing_is_said_of_one(site: Site) -> None:
+    site.add("eva")
+    assert "beside" not in site.signed_in("eva").page("/me/password").text

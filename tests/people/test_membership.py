@@ -1,6 +1,7 @@
 """Who belongs to a workspace: added, changed, disabled, and what that ends; the same on both databases."""
 
 from functools import partial
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -42,6 +43,22 @@ def test_nobody_is_called_as_the_product_is_in_the_trail(workspace: Clearance, i
         clearance.open(
             f"sqlite:///{workspace.home / 'another.db'}", home=workspace.home / "another", person=id
         )
+
+
+@pytest.mark.parametrize(
+    ("user", "person"),
+    [("clearance", "local"), ("Clearance", "local"), ("CLEARANCE", "local"), ("clearances", "clearances")],
+)
+def test_an_account_of_the_machine_that_is_called_as_the_product_is_the_person_local(
+    migrated_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: str, person: str
+) -> None:
+    monkeypatch.setenv("LOGNAME", user)
+    monkeypatch.delenv("CLEARANCE_PERSON", raising=False)
+    with clearance.open(migrated_database_url, home=tmp_path, worker=False) as found:
+        assert found.person == person
+        assert _facts(found, "person:added") == [(person, person, {"role": "admin"})]
+        with found.database.read() as tx:
+            assert [each.id for each in people.persons(tx)] == [person]
 
 
 def test_every_change_is_in_the_trail_with_who_made_it(workspace: Clearance) -> None:

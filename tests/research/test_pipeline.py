@@ -12,7 +12,9 @@ from clearance.apps.research.hitl import HITLDecision, HITLGate
 from clearance.apps.research.plan_calls import PROGRAM
 from clearance.apps.research.state import Stage
 from clearance.errors import ConflictError, InvalidReviewDecisionError, ReviewConflictError
+from clearance.membership import disable, enable
 from clearance.outcome import CallState
+from clearance.people import Role
 from clearance.policy import Effect, Policy, Rule, Threshold
 from clearance.review import ReviewKind, ReviewStatus
 from clearance.run import RunState
@@ -249,6 +251,28 @@ def test_an_approval_of_somebody_who_was_disabled_since_is_asked_for_again(
         assert lab.research.wait_for("run1", wait=PATIENCE).stage is Stage.HITL_PLAN_PENDING
         assert lab.executed() == []
         assert lab.waiting().review.status is ReviewStatus.PENDING
+
+
+def test_a_plan_of_somebody_who_was_disabled_since_its_approval_is_asked_about_again(
+    migrated_database_url: str, tmp_path: Path
+) -> None:
+    with Lab.open(migrated_database_url, home=tmp_path) as lab:
+        lab.add("omar", role=Role.ADMIN)
+        lab.start()
+    # No worker: the plan is approved, and not carried out yet.
+    with Lab.open(migrated_database_url, home=tmp_path, worker=False) as lab:
+        plan = lab.waiting().plan.sha256
+        lab.research.decide("run1", HITLDecision.APPROVE, by="omar", plan_sha256=plan)
+        disable(lab.workspace.database, "ann", by="omar")
+    with Lab.open(migrated_database_url, home=tmp_path) as lab:
+        assert lab.research.wait_for("run1", wait=PATIENCE).stage is Stage.HITL_PLAN_PENDING
+        assert lab.executed() == []
+        with pytest.raises(InvalidReviewDecisionError, match="ann is disabled here"):
+            lab.decide("approve", by="omar")
+        enable(lab.workspace.database, "ann", by="omar")
+        assert lab.decide("approve", by="omar").stage is Stage.DONE
+        assert len(lab.executed()) == len(set(lab.executed()))
+        assert lab.executed() != []
 
 
 def test_a_state_that_says_approved_lets_nothing_run(migrated_database_url: str, tmp_path: Path) -> None:

@@ -17,10 +17,21 @@ from clearance.policy_file import RULE_KEYS, duration, place, read_policy
 from clearance.policy_json import policy_from_json
 from clearance.toolcall import canonical
 
+TEXT = {"type": "string"}
 CLOSED = {"type": "object", "additionalProperties": False}
 TOOLS: dict[str, dict[str, Any]] = {
     "send_email": {**CLOSED, "properties": {"to": {}, "body": {}}},
-    "pay": {**CLOSED, "properties": {"amount": {}, "to": {}}},
+    "pay": {
+        **CLOSED,
+        "properties": {
+            "amount": {},
+            "to": {},
+            "count": {"type": ["integer", "null"]},
+            "card": {"anyOf": [{"$ref": "#/$defs/Card"}, {"type": "null"}]},
+            "lines": {"type": "array", "items": {"properties": {"sku": TEXT, "at": TEXT}}},
+        },
+        "$defs": {"Card": {"type": "object", "properties": {"number": TEXT, "pin": TEXT}}},
+    },
     "search": {"type": "object"},
 }
 GROUPS = ["finance", "ops"]
@@ -174,6 +185,20 @@ WRONG: list[tuple[str, str, str]] = [
     (f'{RULE}secret = "to"\n', "3:10", "secret is a list of names"),
     (f'{RULE}secret = ["."]\n', "3:10", "secret is a list of names"),
     (f'{RULE}secret = ["to", "pin.code"]\n', "3:10", "hides 'pin', which is no argument of its tools"),
+    (
+        f'{RULE}secret = ["card.numbr"]\n',
+        "3:10",
+        "hides 'card.numbr', but 'card' has no 'numbr'; it has number",
+    ),
+    (f'{RULE}secret = ["lines.skuu"]\n', "3:10", "but 'lines' has no 'skuu'; it has sku"),
+    (f'{RULE}secret = ["/card/number/x"]\n', "3:10", "but 'card.number' has no 'x'"),
+    (f"{RULE}when = 'args.count in [1, \"2\"]'\n", "3:9", "takes 'count' for text; its tools say n"),
+    (f"{RULE}when = 'args.card.number == 5'\n", "3:9", "takes 'card.number' for number; its tools say text"),
+    (
+        f"{RULE}when = 'args.lines.exists(l, l.sku == 5)'\n",
+        "3:30",
+        "takes 'lines.*.sku' for number; its tools say text",
+    ),
     (f"{RULE}flags = [1]\n", "3:9", "flags name arguments"),
     (f"{RULE}flags = {{amount = true}}\n", "3:9", "flags name arguments"),
     (f'{RULE}flags = {{amuont = "x"}}\n', "3:9", "flags 'amuont', which is no argument of its tools"),

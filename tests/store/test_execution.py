@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clearance import turns
-from clearance.errors import FenceLostError
+from clearance.errors import FenceLostError, InvalidReviewDecisionError
 from clearance.outcome import CallState
 from clearance.people import Role
 from clearance.policy import DecisionType, Effect, Policy, Predicate, Rule, Threshold
@@ -232,6 +232,53 @@ def test_an_approval_that_is_not_enough_by_today_s_rules_is_asked_for_again(
     bench.decide(again, approve(), by="faye")
     assert named(bench.execute(turn)) == ["executed"]
     assert len(bench.effects) == 1
+
+
+@pytest.mark.parametrize("by", ["tom", "dev-bot", "sub-bot"])
+def test_nothing_starts_for_somebody_who_is_disabled_and_it_is_asked_about_again(
+    bench: Bench, by: str
+) -> None:
+    turn, review = bench.asked(("pay", PAYMENT), by=by)
+    bench.decide(review, approve())
+    bench.change_person("tom", disabled=True)
+    assert named(bench.execute(turn)) == ["ask again"]
+    assert bench.clearances("r1/1/0") == ["void"]
+    again = bench.ask(turn)
+    assert again is not None
+    assert (again.id, again.status) == ("r1/1/2", ReviewStatus.PENDING)
+    for decision in (approve(), edit(None, {**PAYMENT, "amount_cents": 5})):
+        with pytest.raises(InvalidReviewDecisionError, match=r"^tom is disabled here, and nothing starts"):
+            bench.decide(again, decision)
+    assert bench.effects == []
+    bench.change_person("tom", disabled=False)
+    bench.decide(again, approve())
+    assert named(bench.execute(turn)) == ["executed"]
+    assert len(bench.effects) == 1
+
+
+@pytest.mark.parametrize("by", ["tom", "sub-bot"])
+def test_what_the_policy_lets_run_at_once_waits_for_people_where_the_requester_is_disabled(
+    bench: Bench, by: str
+) -> None:
+    bench.register(Policy(default=Effect.ALLOW))
+    turn = bench.propose(("pay", PAYMENT), by=by)
+    assert bench.ask(turn) is None
+    bench.change_person("tom", disabled=True)
+    assert named(bench.execute(turn)) == ["ask again"]
+    review = bench.ask(turn)
+    assert review is not None
+    assert named(bench.execute(turn)) == ["ask again"]
+    assert bench.effects == []
+    bench.change_person("tom", disabled=False)
+    bench.decide(review, approve())
+    assert named(bench.execute(turn)) == ["executed"]
+
+
+def test_a_call_for_somebody_who_is_disabled_can_be_rejected(bench: Bench) -> None:
+    turn, review = bench.asked(("pay", PAYMENT))
+    bench.change_person("tom", disabled=True)
+    bench.decide(review, reject())
+    assert named(bench.execute(turn)) == ["rejected"]
 
 
 def test_two_approvals_stand_where_one_of_the_two_is_enough_by_now(bench: Bench) -> None:

@@ -85,6 +85,14 @@ def test_asking_again_uses_nothing_up(bench: Bench) -> None:
     assert len(bench.effects) == 1
 
 
+def test_nothing_is_used_up_for_somebody_who_is_disabled(bench: Bench) -> None:
+    remembered(bench)
+    bench.change_person("tom", disabled=True)
+    _, review = bench.asked(("pay", PAYMENT), run_id="r2")
+    assert review.status is ReviewStatus.PENDING
+    assert rule(bench).uses_left == 3
+
+
 def test_the_last_use_ends_the_rule_and_the_next_call_is_asked_about(bench: Bench) -> None:
     remembered(bench, Terms(uses=1, lasts=HOUR))
     assert bench.ask(bench.propose(("pay", PAYMENT), run_id="r2")) is None

@@ -185,7 +185,11 @@ def _other_schema(bench: Bench) -> None:
     bench.register()
 
 
-@pytest.mark.parametrize("change", [_deny, _two, _disable, _other_schema])
+def _disable_requester(bench: Bench) -> None:
+    bench.change_person("tom", disabled=True)
+
+
+@pytest.mark.parametrize("change", [_deny, _two, _disable, _disable_requester, _other_schema])
 def test_a_second_attempt_that_does_not_stand_any_more_is_asked_about_again(
     bench: Bench, hung: Any, change: Callable[[Bench], None]
 ) -> None:

@@ -79,8 +79,8 @@ def test_at_a_terminal_the_link_stands_alone_on_a_line(desk: Desk) -> None:
 def test_in_a_pipe_only_the_command_is_named_that_makes_a_link(desk: Desk) -> None:
     with _serving(desk) as process:
         assert process.stderr is not None
-        lines = [process.stderr.readline() for _ in range(3)]
-        assert f"people link {PERSON}" in lines[2]
+        lines = [process.stderr.readline() for _ in range(4)]
+        assert f"people link {PERSON}" in lines[3]
         assert "/welcome/" not in "".join(lines)
 
 
@@ -96,7 +96,7 @@ def test_whoever_can_sign_in_already_gets_no_link(desk: Desk) -> None:
     _set_password(desk)
     with _serving(desk) as process:
         assert process.stderr is not None
-        lines = [process.stderr.readline() for _ in range(2)]
+        lines = [process.stderr.readline() for _ in range(3)]
         process.terminate()
         rest = process.stderr.read()
     assert "sign in" not in f"{lines}{rest}"

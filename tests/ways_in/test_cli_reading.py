@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from clearance.cli.options import SINGLE_USER
 from clearance.people import Person, Role
-from tests.ways_in.desk import Desk, error
+from tests.ways_in.desk import PERSON, Desk, error
 
 MAIL = '{"to":"bo@example.org","body":"Hi"}'
 
@@ -42,6 +43,34 @@ def test_a_single_user_workspace_says_so_but_not_to_programs(desk: Desk, command
         review = desk.hold(("send_email", MAIL))
         named = (review.id,)
     assert "Single-user workspace" in desk.run(command, *named).stderr
+
+
+SAYING = [
+    ("inbox",),
+    ("runs",),
+    ("keys", "list"),
+    ("people", "list"),
+    ("people", "show", PERSON),
+    ("audit", "list"),
+    ("audit", "verify"),
+    ("policy", "show"),
+    ("policy", "history"),
+    ("rules", "list"),
+    ("channels", "list"),
+    ("doctor",),
+]
+
+
+@pytest.mark.parametrize("words", SAYING, ids=" ".join)
+def test_every_command_says_once_that_the_workspace_is_of_a_single_user(
+    desk: Desk, words: tuple[str, ...]
+) -> None:
+    desk.hold(("send_email", MAIL))
+    said = desk.run(*words)
+    assert (said.stderr.count(SINGLE_USER), SINGLE_USER in said.stdout) == (1, False)
+    assert SINGLE_USER not in desk.run(*words, "--json").stderr
+    desk.add(Person(id="bo", name="Bo", role=Role.REVIEWER))
+    assert SINGLE_USER not in desk.run(*words).stderr
 
 
 def test_a_workspace_of_several_people_says_nothing_of_a_single_user(desk: Desk) -> None:

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from clearance.assembly import open_workspace
+from clearance.cli.options import SINGLE_USER
 from clearance.keyring import add_agent, add_key, new_credential
 from tests.ways_in.desk import PERSON, Desk, error
 from tests.ways_in.terminal import LONG, command
@@ -106,9 +107,10 @@ def test_it_says_how_a_key_is_made_as_long_as_there_is_none(desk: Desk) -> None:
     words = command(desk.home, "--person", PERSON, "serve", "--no-worker", "--port", "0")
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    lines = [process.stderr.readline() for _ in range(2)]
+    lines = [process.stderr.readline() for _ in range(3)]
     process.terminate()
     process.communicate(timeout=LONG)
+    assert SINGLE_USER in lines.pop(0)
     assert "at http://127.0.0.1:" in lines[0]
     assert f"keys add NAME --person {PERSON}" in lines[1]
 

@@ -16,6 +16,7 @@ import pytest
 
 from clearance import turns
 from clearance.assembly import new_id, open_workspace
+from clearance.cli.options import SINGLE_USER
 from clearance.cli.supervisor import EVENT, Supervisor
 from clearance.cli.waiting import anyone_works
 from clearance.cli.worker import watch
@@ -55,6 +56,18 @@ class Front:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self._events.put(json.loads(line))
+
+
+def test_it_says_once_that_the_workspace_is_of_a_single_user(tmp_path: Path) -> None:
+    words = command(tmp_path, "worker", "--model", "offline", "--grace", "2")
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline()]
+        while SINGLE_USER not in lines[-1] and lines[-1]:
+            lines.append(process.stderr.readline())
+        process.terminate()
+        rest = process.stderr.read()
+    assert "".join([*lines, rest]).count(SINGLE_USER) == 1
 
 
 @pytest.fixture

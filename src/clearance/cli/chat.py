@@ -120,15 +120,10 @@ class _Talk:
 
     def begin(self, model: str) -> None:
         """Say which conversation this is, and which model answers."""
-        from clearance.cli.reading import say_mode
         from clearance.cli.screen import line, notice, shown
-        from clearance.store import people
 
         if self._options.as_json:
             return
-        with self._c.database.read() as tx:
-            mode = people.mode(tx)
-        say_mode(mode)
         line(self._console, shown(f"Thread {self._thread}, model {model}."))
         if model == "offline":
             from clearance.apps.chat.offline.wording import label

@@ -106,17 +106,12 @@ def _say_banner(c: "Clearance") -> None:
     from rich.text import Text
 
     from clearance.apps.chat.offline.wording import label
-    from clearance.cli.reading import say_mode
     from clearance.cli.screen import line, out, shown
-    from clearance.store import people
 
     console = out()
     line(console, Text("Clearance demo: an example support agent", "bold"))
     line(console, shown(label(), "bold yellow"))
     line(console, shown(f"Everything it does is real, and stays in this folder: {c.home}", "dim"))
-    with c.database.read() as tx:
-        mode = people.mode(tx)
-    say_mode(mode)
 
 
 def _turn(c: "Clearance", thread: str, text: str, *, run_id: str, options: Options) -> "Run":

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Answer in JSON.")]
 """The option that each command has for itself, besides the one of the whole program."""
+SINGLE_USER = "Single-user workspace: its one person may decide what they asked for themselves."
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,12 @@ def options_of(ctx: typer.Context, *, as_json: bool = False) -> Options:
 
 
 @contextmanager
-def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
+def opened(options: Options, *, make: bool = False, quiet: bool = False) -> Iterator["Clearance"]:
     """Open the workspace that the options name, without a worker in this process.
 
-    Raises `NotFoundError` where there is none, unless it is to be made.
+    Where nobody stands between asking and deciding, that is said on standard error: not to programs, and not
+    by a process that another command has started (`quiet`). Raises `NotFoundError` where there is no
+    workspace, unless it is to be made.
     """
     from clearance.cli.screen import working
 
@@ -84,9 +87,28 @@ def opened(options: Options, *, make: bool = False) -> Iterator["Clearance"]:
         tracing.configure()
         found = open_workspace(url, home=options.home, person=options.person, worker=False)
     try:
+        if not options.as_json and not quiet:
+            _say_mode(found)
         yield found
     finally:
         found.close()
+
+
+def say_single_user() -> None:
+    """Say on standard error that one person asks and decides here."""
+    from clearance.cli.screen import notice
+
+    notice(SINGLE_USER)
+
+
+def _say_mode(c: "Clearance") -> None:
+    from clearance.people import Mode
+    from clearance.store import people
+
+    with c.database.read() as tx:
+        mode = people.mode(tx)
+    if mode is Mode.SINGLE_USER:
+        say_single_user()
 
 
 def is_there(options: Options) -> bool:

@@ -8,12 +8,10 @@ from clearance.cli.options import Json, invocation, opened, options_of
 from clearance.run import RunState
 
 if TYPE_CHECKING:
-    from clearance.people import Mode
     from clearance.reading import Whole
     from clearance.run import Run
 
 _STATE_NAMES = ", ".join(RunState)
-SINGLE_USER = "Single-user workspace: its one person may decide what they asked for themselves."
 
 
 def register(app: typer.Typer) -> None:
@@ -35,16 +33,14 @@ def inbox(
 
     options = options_of(ctx, as_json=as_json)
     with opened(options) as c:
-        from clearance.store import listing, people, reviews
+        from clearance.store import listing, reviews
 
         with c.database.read() as tx:
             found = every(c.database, tx, listing.inbox(tx, limit=limit))
             count = reviews.waiting_count(tx)
-            mode = people.mode(tx)
     if options.as_json:
         print_json({"waiting": count, "reviews": [review_record(each) for each in found]})
         return
-    say_mode(mode)
     console = out()
     if not found:
         line(console, "Nothing waits for a decision.")
@@ -79,7 +75,6 @@ def show(
         with c.database.read() as tx:
             found = whole(c.database, tx, find_review(tx, review))
         if not options.as_json:
-            say_mode(found.mode)
             draw_review(out(), found)
         # Last, because it takes the longest: LangGraph is loaded for it.
         with working("Reading the conversation"):
@@ -119,15 +114,6 @@ def list_runs(
         line(out(), "There are no runs." if not state else "There are no runs in that state.")
     for run in found:
         _draw_run(run)
-
-
-def say_mode(mode: "Mode") -> None:
-    """Say on standard error that nobody stands between asking and deciding here, where that is so."""
-    from clearance.cli.screen import notice
-    from clearance.people import Mode
-
-    if mode is Mode.SINGLE_USER:
-        notice(SINGLE_USER)
 
 
 def _draw_entry(found: "Whole", *, program: str) -> None:

@@ -73,19 +73,14 @@ def settle(request: Request, collect: Callable[[Review], Answers | None]) -> Non
 
     `collect` asks for the answers, given the review; None is: nothing is decided after all.
     """
-    from clearance.cli.reading import say_mode
     from clearance.cli.references import find_review
     from clearance.cli.screen import line, out, print_json
-    from clearance.store import people
     from clearance.veil import veiled
 
     options = request.options
     with opened(options) as c:
         with c.database.read() as tx:
             found = veiled(find_review(tx, request.review))
-            mode = people.mode(tx)
-        if not options.as_json:
-            say_mode(mode)
         version = _seen(c, found, request.version)
         answers = collect(found)
         if answers is None:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clearance.cli.options import Json, Options, is_there, opened, options_of
+from clearance.cli.options import Json, Options, is_there, opened, options_of, say_single_user
 from clearance.cli.supervisor import GRACE, Supervisor, tell
 from clearance.errors import InvalidInputError
+from clearance.people import Mode
 
 if TYPE_CHECKING:
     from clearance.assembly import Clearance
@@ -65,7 +66,7 @@ def worker(
     if child:
         _work(options, model=model, only=only, grace=grace)
         return
-    report = reporter(options)
+    report = _telling_mode(reporter(options), options)
     supervisor = Supervisor(worker_command(options, model=model, only=only, grace=grace), report=report)
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -99,12 +100,16 @@ def _work(options: Options, *, model: str | None, only: Program | None, grace: f
 
     settings = Settings.read()
     _check_programs(options, settings, model=model, only=only)
-    with opened(options, make=True) as c:
+    with opened(options, make=True, quiet=True) as c:
         name = None if only is Program.RESEARCH else _open_chat(c, settings, model=model)
         if only is not Program.CHAT:
             _open_research(c, needed=only is Program.RESEARCH)
         c.worker.start()
-        tell("ready", model=name, home=str(c.home))
+        from clearance.store import people
+
+        with c.database.read() as tx:
+            mode = people.mode(tx)
+        tell("ready", model=name, home=str(c.home), mode=mode.value)
         healthy = watch(c, stopping, most_hung=max(settings.segments // 2, 1))
         in_time = c.worker.stop(grace=grace)
         _seal(c)
@@ -197,6 +202,21 @@ def _outlive_nobody(stopping: threading.Event) -> None:
     while os.read(0, 1):
         pass
     stopping.set()
+
+
+def _telling_mode(report: Any, options: Options) -> Any:
+    """Say, when the first process works, that one person asks and decides here, where that is so."""
+    told: list[str] = []
+
+    def heard(event: dict[str, Any]) -> None:
+        report(event)
+        mode = event.get("mode")
+        if mode is not None and not told:
+            told.append(mode)
+            if mode == Mode.SINGLE_USER and not options.as_json:
+                say_single_user()
+
+    return heard
 
 
 def reporter(options: Options) -> Any:

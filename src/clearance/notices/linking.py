@@ -45,9 +45,12 @@ class Linking:
 
     path: Path
 
-    def make(self, tx: Connection, review: Review, *, person: str, now: datetime) -> str | None:
-        """Keep a new link to a review and return its token; None where no link may decide the review."""
-        made = links.new_link(review, person=person, id=secrets.token_hex(16), now=now)
+    def make(self, tx: Connection, review: Review, *, person: str, channel: str, now: datetime) -> str | None:
+        """Keep a new link to a review and return its token; None where no link may decide the review.
+
+        `channel` is the id of the one that it is sent by: the link is good while that is in use.
+        """
+        made = links.new_link(review, person=person, channel=channel, id=secrets.token_hex(16), now=now)
         if made is None:
             return None
         rows.add(tx, made)

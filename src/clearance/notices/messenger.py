@@ -179,7 +179,7 @@ class Messenger:
                 token = None
                 personal = first.person and channel.kind is ChannelKind.APPRISE
                 if personal and first.event in WAITING and self.public_url is not None and not more:
-                    token = self.linking.make(tx, review, person=first.person, now=now)
+                    token = self.linking.make(tx, review, person=first.person, channel=channel.id, now=now)
                 page, link = self._page(f"reviews/{quote(review.id)}"), token and self._page(f"l/{token}")
                 return about_review(first.event, review, page=page, link=link, more=more)
 

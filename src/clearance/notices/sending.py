@@ -53,15 +53,22 @@ def check_address(address: str) -> None:
     if len(address) > MAX_URL or not address.isprintable():
         raise InvalidInputError(f"The address is one line of at most {MAX_URL} printable characters.")
     # As Apprise has it: a `#` begins the name of a chat's channel, and no fragment; `;` parts like `&`.
-    pairs = re.split("[&;]", address.partition("?")[2])
-    given = [unquote(pair.partition("=")[0]).lower() for pair in pairs]
-    if any(part in name for name in given for part in _FILES):
+    pairs = [pair.partition("=") for pair in re.split("[&;]", address.partition("?")[2])]
+    given = [(_word(name), _word(value)) for name, _, value in pairs]
+    if any(part in name for name, _ in given for part in _FILES):
         raise InvalidInputError("The address must not name files: no template, keyfile, pgp, pem or attach.")
+    # Apprise takes what it does not know for a no, and checks no certificate then.
+    if any(name == "verify" and value not in ("yes", "no") for name, value in given):
+        raise InvalidInputError("verify is yes, as without it, or no: then any certificate is taken.")
     order = {"send": False, "hosts": [], "networks": [], "messages": [{"id": "", "address": address}]}
     if _answers(order) != {"": None}:
         raise InvalidInputError(
             f"Apprise cannot read this address of {scheme.lower()}. Its parts are in Apprise's documentation."
         )
+
+
+def _word(text: str) -> str:
+    return unquote(text.replace("+", " ")).strip().lower()
 
 
 def send_all(messages: Sequence[Outgoing], *, allowed: Allowed) -> Mapping[str, str | None]:

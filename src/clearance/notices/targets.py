@@ -21,6 +21,7 @@ MAX_URL = 2000
 _TRANSLATED = tuple(
     IPv6Network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "::/96", "::ffff:0:0:0/96")
 )
+_ISATAP = 0x00005EFE
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,12 @@ def _check(address: IPv4Address | IPv6Address, *, host: str, allowed: Allowed) -
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-    return mapped or address
+    """Return the IPv4 address that another one leads to without a translator in between, if it does."""
+    if isinstance(address, IPv4Address):
+        return address
+    # ISATAP (RFC 5214): under any prefix, an interface 5EFE, whatever its bits for "unique" and "group" say.
+    isatap = int(address) >> 32 & 0xFCFFFFFF == _ISATAP
+    return address.ipv4_mapped or (IPv4Address(int(address) & 0xFFFFFFFF) if isatap else address)
 
 
 def _literal(host: str) -> IPv4Address | IPv6Address | None:

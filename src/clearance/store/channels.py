@@ -47,6 +47,12 @@ def listed(tx: Connection, *, enabled: bool | None = None) -> list[Channel]:
     return [_channel(row) for row in tx.execute(query).mappings()]
 
 
+def in_use(tx: Connection, channel_id: str) -> bool:
+    """Whether there is such a channel, and it is used."""
+    query = select(channels.c.id).where(channels.c.id == channel_id, channels.c.enabled.is_(True))
+    return tx.execute(query).first() is not None
+
+
 def set_enabled(tx: Connection, channel_id: str, *, enabled: bool) -> None:
     """Have a channel used, or not."""
     tx.execute(update(channels).where(channels.c.id == channel_id).values(enabled=enabled))

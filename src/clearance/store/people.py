@@ -115,10 +115,16 @@ def acting(tx: Connection, requester: str, *, known: Mapping[str, Person] | None
         following = found.behind
 
 
+def barred(tx: Connection, requester: str) -> str | None:
+    """Return who is disabled of a requester and those whom it acts for; then nothing starts. None: nobody."""
+    return next((each.id for each in acting(tx, requester) if each.disabled), None)
+
+
 def change(tx: Connection, after: Person) -> None:
     """Keep what became of a person: their name, role and groups, and whether they are disabled.
 
-    Whoever is disabled decides nothing from now on; what they decided stops counting before execution.
+    Whoever is disabled decides nothing from now on, and nothing starts for them; what they decided stops
+    counting before execution.
     """
     values = {
         "name": after.name,

@@ -51,7 +51,8 @@ _WAITING = text("due_at IS NOT NULL")
 Index("deliveries_due", deliveries.c.due_at, sqlite_where=_WAITING, postgresql_where=_WAITING)
 Index("deliveries_ended", deliveries.c.channel, deliveries.c.status, deliveries.c.ended_at)
 
-# A link in a message. The token is made from the row and a key that is not in the database.
+# A link in a message. The token is made from the row and a key that is not in the database. A link stays when
+# the channel that it was sent by is removed, so that following it says so.
 links = Table(
     "links",
     metadata,
@@ -63,5 +64,6 @@ links = Table(
     Column("created_at", Instant, nullable=False),
     Column("expires_at", Instant, nullable=False),
     Column("used_at", Instant),
+    Column("channel", Text),
 )
 Index("links_by_review", links.c.review_id)

@@ -1,5 +1,7 @@
 """What people do with their own sign-in: set or change the password, see their sessions, and end them."""
 
+from typing import TYPE_CHECKING
+
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -18,6 +20,10 @@ from clearance.web.pages.login import headers_of
 from clearance.web.pages.rendering import render
 from clearance.web.pages.viewer import Form, Signed, Viewer
 from clearance.workspace import Clearance
+
+if TYPE_CHECKING:
+    # Loaded only where a provider is set.
+    from clearance.web.pages.provider import Provider
 
 router = APIRouter(include_in_schema=False)
 
@@ -71,6 +77,7 @@ def end(here: Workspace, by: Signed, sent: Form) -> Response:
 def _password_page(
     request: Request, here: Clearance, by: Viewer, *, error: ClearanceError | None = None
 ) -> Response:
+    provider: Provider | None = request.app.state.provider
     with here.database.read() as tx:
         has_one = passwords.of(tx, by.person.id) is not None
         has_provider = by.person.id in identities.those_with(tx)
@@ -85,6 +92,7 @@ def _password_page(
         least=MIN_LENGTH,
         has_one=has_one,
         has_provider=has_provider,
+        provider=None if provider is None else provider.settings.name,
         may_set=may_set,
         error="" if error is None else str(error),
     )

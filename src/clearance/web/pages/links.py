@@ -34,8 +34,8 @@ from clearance.people import Person, may_see
 from clearance.policy import DecisionType
 from clearance.reading import Whole, summary_of, whole
 from clearance.review import Review
+from clearance.store import channels, people, reviews
 from clearance.store import links as rows
-from clearance.store import people, reviews
 from clearance.web.access import Workspace
 from clearance.web.pages.arguments import arguments_of
 from clearance.web.pages.rendering import render
@@ -46,10 +46,12 @@ PER_MINUTE = 20
 """How often an address may press a button of such a page in a minute."""
 _SEEN = RateLimitItemPerMinute(PER_MINUTE)
 _PRIVATE = {"Referrer-Policy": "no-referrer", "X-Robots-Tag": "noindex, nofollow"}
+_SHUT = "The channel that it was sent by is not in use any more."
 _OVER = {
     Standing.USED: (410, "This link was used", "A link works once."),
     Standing.CLOSED: (410, "This waits no more", "Nothing was done now."),
     Standing.EXPIRED: (410, "This link has expired", "Nothing was done. Decide it on its page."),
+    Standing.SHUT: (410, "This link works no more", f"{_SHUT} Nothing was done. Decide it on its page."),
     Standing.CHANGED: (409, "This changed since you were told", "Nothing was done. Look at it as it is now."),
 }
 
@@ -117,9 +119,14 @@ def _open(here: Clearance, token: str) -> Opened:
             person=person,
             review=review,
             whole=whole(here.database, tx, review),
-            standing=links.standing(link, review, now=now),
+            standing=links.standing(link, review, now=now, in_use=_in_use(tx, link)),
             refusal=_refusal(tx, review, person, now=now),
         )
+
+
+def _in_use(tx: Connection, link: Link) -> bool:
+    """Whether the channel that a link was sent by is used: its messages may reach somebody else by now."""
+    return link.channel is not None and channels.in_use(tx, link.channel)
 
 
 def _refusal(tx: Connection, review: Review, person: Person, *, now: datetime) -> str | None:
@@ -134,7 +141,8 @@ def _decided(here: Clearance, opened: Opened, said: DecisionType, *, message: st
     def used(tx: Connection, _: Review) -> str:
         # Judged where the decision is taken: who waited for the lock may come too late.
         now = database.now(tx)
-        if is_over(link.expires_at, now=now) or not rows.use(tx, link.id, now=now):
+        over = is_over(link.expires_at, now=now) or not _in_use(tx, link)
+        if over or not rows.use(tx, link.id, now=now):
             raise ConflictError("This link was used, or is over.")
         return ""
 
@@ -161,7 +169,7 @@ def _page(
         return RedirectResponse(f"/reviews/{quote(review.id)}", 303, headers=_PRIVATE)
     if standing in _OVER:
         code, title, words = _OVER[standing]
-        words = f"{words} {outcome(review)}" if standing is not Standing.EXPIRED else words
+        words = words if standing in (Standing.EXPIRED, Standing.SHUT) else f"{words} {outcome(review)}"
         return _rendered(request, code, person=opened.person, title=title, words=words, review=review)
     if opened.refusal is not None:
         return _rendered(
