@@ -1,24 +1,13 @@
 """The settings in a real browser: a policy is tried and applied, and a call remembered, by keys alone."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from clearance.review import ReviewStatus
 from clearance.store import policies, standing
+from tests.browser.keyboard import press
 from tests.browser.settings_pages import SEND, TEXT
 from tests.browser.site import Site, Tab, check
 from tests.pages.reviewing import asked, now
-
-
-def _press(page: Page, role: str, name: str) -> None:
-    """Go by Tab to a link or button, and press it."""
-    wanted = page.get_by_role(role, name=name)  # type: ignore[arg-type]
-    for _ in range(80):
-        page.keyboard.press("Tab")
-        if wanted.evaluate("(each) => each === document.activeElement"):
-            break
-    expect(wanted).to_be_focused()
-    with page.expect_navigation():
-        page.keyboard.press("Enter")
 
 
 def test_a_policy_is_tried_and_applied_by_keys_alone(tab: Tab, site: Site) -> None:
@@ -26,8 +15,8 @@ def test_a_policy_is_tried_and_applied_by_keys_alone(tab: Tab, site: Site) -> No
     site.add("ben", groups=("finance", "leads"))
     site.add("eve", groups=("finance",))
     page = tab.open("/")
-    _press(page, "link", "Settings")
-    _press(page, "link", "Policies")
+    press(page, "link", "Settings")
+    press(page, "link", "Policies")
     box = page.get_by_label("policy.toml")
     box.focus()
     page.keyboard.press("Control+a")
@@ -40,13 +29,13 @@ def test_a_policy_is_tried_and_applied_by_keys_alone(tab: Tab, site: Site) -> No
     box.focus()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(TEXT + 'effect = "allow"\n')
-    _press(page, "button", "Test on the last 30 days")
+    press(page, "button", "Test on the last 30 days")
     expect(page.get_by_text("0 of 1 calls would have waited for people")).to_be_visible()
     box.focus()
-    _press(page, "button", "Compare, then apply")
+    press(page, "button", "Compare, then apply")
     expect(page.locator("ins", has_text='+ effect = "allow"')).to_be_visible()
     check(page)
-    _press(page, "button", "Apply to bank")
+    press(page, "button", "Apply to bank")
     expect(page.get_by_text("This policy is active now.")).to_be_visible()
     with site.workspace.database.read() as tx:
         assert policies.history(tx, "bank")[0].text == TEXT + 'effect = "allow"\n'
@@ -55,7 +44,7 @@ def test_a_policy_is_tried_and_applied_by_keys_alone(tab: Tab, site: Site) -> No
 def test_a_call_is_approved_and_remembered_by_keys_alone(tab: Tab, site: Site) -> None:
     review = asked(site.workspace, SEND)
     page = tab.open(f"/reviews/{review.id}")
-    _press(page, "link", "Approve and remember")
+    press(page, "link", "Approve and remember")
     free = page.get_by_label("any value of body")
     free.focus()
     page.keyboard.press("Space")
