@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from playwright.sync_api import Page
+
 from clearance import turns
 from clearance.ledger import new_id
 from clearance.store import audit
 from clearance.web import following
-from tests.browser import settings_pages
+from tests.browser import settings_pages, ways_in
 from tests.browser.site import OWNER, Site
 from tests.notices.visiting import link_to
 from tests.pages.reviewing import ARGUMENTS, asked
@@ -19,11 +21,15 @@ from tests.web.talking import talks, until
 
 @dataclass(frozen=True)
 class Case:
-    """A page: `make` puts there what it shows, and returns its address. `person` is who is signed in."""
+    """A page: `make` puts there what it shows, and returns its address. `person` is who is signed in.
+
+    `then` is done on the page of that address, where it is not the page itself. `fails`: it answers with 4xx.
+    """
 
     make: Callable[[Site], str]
     person: str | None = OWNER
     fails: bool = False
+    then: Callable[[Site, Page], None] = lambda _site, _page: None
 
 
 def empty_inbox(_: Site) -> str:
@@ -198,6 +204,27 @@ PAGES: dict[str, Case] = {
     "a filter that nothing fits": Case(nothing_fits),
     "an address under which nothing is": Case(not_there, fails=True),
     "a link of a message": Case(link_of_a_message, person=None),
+    "a link that was used": Case(ways_in.link, person=None, fails=True, then=ways_in.press_it),
+    "a link that is too old": Case(ways_in.old_link, person=None, fails=True),
+    "a link that was never sent": Case(lambda _: "/l/none", person=None, fails=True),
+    "the way in": Case(lambda _: "/login", person=None),
+    "a wrong password": Case(
+        lambda site: ways_in.with_password(site, "/login"),
+        person=None,
+        fails=True,
+        then=ways_in.wrong_password,
+    ),
+    "signing in again": Case(lambda site: ways_in.with_password(site, "/login?again=1")),
+    "signing in again by a link": Case(lambda _: "/login?again=1"),
+    "a first link": Case(ways_in.welcome, person=None),
+    "a first link that is none": Case(lambda _: "/welcome/none", person=None, fails=True),
+    "a first password": Case(lambda _: "/me/password"),
+    "another password": Case(lambda site: ways_in.with_password(site, "/me/password")),
+    "where one is signed in": Case(lambda _: "/me/sessions"),
+    "who it is, once more": Case(
+        lambda site: ways_in.with_password(site, "/settings/keys"), fails=True, then=ways_in.new_key
+    ),
+    "what was decided together": Case(ways_in.similar, then=ways_in.decide_together),
     "a list of no research runs": Case(no_pipelines),
     "the list of research runs": Case(pipelines),
     "a plan that waits": Case(pipeline),

@@ -14,11 +14,13 @@ def test_a_page_is_small_and_can_be_used_by_everybody_with_and_without_scripts(
     path = case.make(site)
     tab = open_tab(person=case.person)
     assert sent(tab.page, lambda: tab.open(path)) <= MOST_SENT
+    case.then(site, tab.page)
     for width, height in (WIDE, NARROW):
         tab.page.set_viewport_size({"width": width, "height": height})
         check(tab.page)
     plain = open_tab(person=case.person, javascript=False)
     page = plain.open(path)
+    case.then(site, page)
     expect(page.locator("h1")).to_be_visible()
     for form in page.locator("form[method=post]").all():
         assert form.get_attribute("action")
