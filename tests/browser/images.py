@@ -45,14 +45,27 @@ def pictures(office: Office) -> list[Picture]:
         Picture("review", review, person="cleo"),
         Picture("review-edit", f"{review}?edit=1", person="cleo"),
         Picture("decided", f"/reviews/{quote(office.edited.id)}"),
+        Picture("decided-list", "/?tab=decided"),
+        Picture("link", office.link, person=None),
         Picture("chat", office.conversation),
+        Picture("chat-list", "/chat"),
         Picture("pipeline", office.plan),
+        Picture("pipeline-edit", f"{office.plan}?edit=1"),
+        Picture("pipeline-done", office.report),
+        Picture("pipeline-list", "/pipeline"),
+        Picture("report", f"{office.report}/files/report.html?open=1"),
         Picture("runs", "/runs"),
         Picture("run", f"/runs/{quote(office.edited.run_id)}"),
         Picture("audit", "/audit", click="Verify"),
+        Picture("settings", "/settings"),
         Picture("policies", "/settings/policies"),
         Picture("people", "/settings/people"),
+        Picture("channels", "/settings/channels"),
+        Picture("keys", "/settings/keys"),
+        Picture("rules", "/settings/rules"),
+        Picture("sessions", "/me/sessions"),
         Picture("login", "/login", person=None),
+        Picture("not-found", "/no/such/page"),
     ]
 
 
@@ -110,7 +123,7 @@ def _take(browser: Browser, site: Site, picture: Picture, *, cookies: Any) -> by
         page.get_by_role("button", name=picture.click, exact=True).click()
         page.wait_for_load_state()
     assert answer is not None
-    assert answer.ok, f"{picture.name}: {answer.status}"
+    assert answer.ok or picture.name == "not-found", f"{picture.name}: {answer.status}"
     content = _small(_shot(page, height))
     context.close()
     return content

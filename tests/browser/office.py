@@ -9,18 +9,27 @@ from clearance import turns
 from clearance.apps.chat import ReviewedChat
 from clearance.apps.chat.demo import REQUEST, support_agent
 from clearance.apps.chat.models import OFFLINE, open_model
+from clearance.apps.research.hitl import HITLDecision
 from clearance.apps.research.research_request import ResearchRequest
 from clearance.apps.research.runs import ResearchRuns
 from clearance.asking import Question
 from clearance.assembly import new_id
+from clearance.channel import ChannelKind, Serves
+from clearance.credential import EVERY_SCOPE, Scope
+from clearance.keyring import add_key, new_credential
+from clearance.notices.channels import add_channel
+from clearance.notices.targets import Allowed
 from clearance.people import Kind, Person, Role
 from clearance.policy import DEFAULT_DECISIONS, DecisionType, Policy, Risk, Rule, Threshold
 from clearance.program import Program
+from clearance.remembering import draft
 from clearance.review import Review
+from clearance.standing import Terms
 from clearance.store import people
 from clearance.toolcall import Tool, ToolCall
 from clearance.web import following
 from clearance.workspace import Clearance
+from tests.notices.visiting import link_to
 from tests.web.talking import until
 
 TEXT, NUMBER = {"type": "string"}, {"type": "number"}
@@ -88,12 +97,16 @@ class Office:
     edited: Review
     conversation: str
     plan: str
+    report: str
+    link: str
 
 
 def furnish(where: Clearance, research: ResearchRuns) -> Office:
     """Fill a workspace whose worker runs. `ann` is its first person."""
     _people(where)
     plan = _plan(research)
+    report = _report(research)
+    _settings(where)
     thread = _conversation(where)
     _decide(where, _ask(where, ("add_note", '{"order":"4711","text":"Called back."}')), "approve")
     _decide(where, _ask(where, ("send_email", _MAIL.format("eve", "4698"))), "reject", message="Not yet.")
@@ -103,7 +116,9 @@ def furnish(where: Clearance, research: ResearchRuns) -> Office:
     answer = {"type": "edit", "edited_action": change, "message": "Without the shipping."}
     where.gate.decide(edited.id, [answer], by="ben", version=edited.version)
     for name, order in (("ana", "4711"), ("budi", "4715"), ("citra", "4720")):
-        _ask(where, ("send_email", _MAIL.format(name, order)))
+        mail = _ask(where, ("send_email", _MAIL.format(name, order)))
+    terms = Terms(20, timedelta(days=7), free=("subject", "body"), when='args.to.endsWith("@example.org")')
+    draft(where.database, mail.id, terms, by="cleo", rule_id="mails", call=None)
     for order in ("4711", "4720"):
         _ask(where, ("add_note", f'{{"order":"{order}","text":"Asked for a later delivery."}}'))
     _ask(where, ("refund", '{"order":"4713","amount":89.9,"reason":"Wrong size"}'))
@@ -112,7 +127,8 @@ def furnish(where: Clearance, research: ResearchRuns) -> Office:
         where, ("pay_invoice", _PAY), by="finance-agent", message="Pay what is due this week, please."
     )
     _decide(where, critical, "approve", by="ben")
-    return Office(critical, edited, f"/chat/{thread}", f"/pipeline/{plan}")
+    link = f"/l/{link_to(where, mail, person='ben')}"
+    return Office(critical, edited, f"/chat/{thread}", f"/pipeline/{plan}", f"/pipeline/{report}", link)
 
 
 def _people(where: Clearance) -> None:
@@ -159,6 +175,38 @@ def _plan(research: ResearchRuns) -> str:
     research.start(ResearchRequest("BRCA1", offline=True), run_id="brca1-2026", by="dan")
     until(lambda: research.waiting("brca1-2026") is not None)
     return "brca1-2026"
+
+
+def _report(research: ResearchRuns) -> str:
+    run = "tp53-2026"
+    research.start(ResearchRequest("TP53", offline=True), run_id=run, by="dan")
+    until(lambda: research.waiting(run) is not None)
+    research.decide(run, HITLDecision.APPROVE, by="ben")
+    research.wait_for(run, wait=120)
+    return run
+
+
+def _settings(where: Clearance) -> None:
+    """Let the workspace have channels, and keys for programs."""
+    for name, address, serves, whom in (
+        ("mail to ben", "mailtos://desk:secret@mail.example.org?to=ben@example.org", Serves.PERSON, "ben"),
+        (
+            "the finance room",
+            "slack://T1AAAAAAA/B1AAAAAAA/cccccccccccccccccccccccc/#finance",
+            Serves.GROUP,
+            "finance",
+        ),
+    ):
+        add_channel(
+            where.database, name, kind=ChannelKind.APPRISE, address=address, serves=serves,
+            whom=whom, by="ann", id=new_id(), allowed=Allowed(),
+        )  # fmt: skip
+    for name, whose, scopes in (
+        ("the support desk", "support-agent", {Scope.PROPOSE}),
+        ("monitoring", "dan", set[Scope]()),
+        ("laptop", "ann", EVERY_SCOPE),
+    ):
+        add_key(where.database, name, person=whose, by="ann", made=new_credential(), scopes=scopes)
 
 
 def _has_stopped(where: Clearance, run_id: str) -> Callable[[], bool]:

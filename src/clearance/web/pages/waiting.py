@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Connection
 
@@ -12,7 +13,7 @@ from clearance.decision import why_not
 from clearance.people import Person
 from clearance.policy import Risk
 from clearance.reading import Whole, every, summary_of
-from clearance.review import Review, ReviewedCall, ReviewKind, standing
+from clearance.review import Decision, Review, ReviewedCall, ReviewKind, ReviewStatus, standing
 from clearance.store import people, reviews
 from clearance.store.database import Database
 from clearance.store.listing import ReviewFilter, Waiting, waiting_reviews
@@ -40,6 +41,25 @@ class Row:
     def title(self) -> str:
         """What it is about, in words of the product and of the policy, never of the model."""
         return title(self.review)
+
+    def address(self, places: Sequence[tuple[str, str]]) -> str:
+        """Return where it is read and decided: a plan beside its run, where that is among the places."""
+        if self.review.kind is ReviewKind.PLAN and any(path == "/pipeline" for _, path in places):
+            return f"/pipeline/{quote(self.review.run_id, safe='')}"
+        return f"/reviews/{quote(self.review.id)}"
+
+    @property
+    def said(self) -> list[Decision]:
+        """What people said, each once: to a plan they say the same to all of its steps."""
+        found = [item for call in self.review.calls for item in call.decisions]
+        return list({(item.by, item.type, item.message): item for item in found}.values())
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a word: of all of its calls alike, or of the review."""
+        states = {call.state.value for call in self.review.calls}
+        settled = self.review.status is ReviewStatus.SETTLED and len(states) == 1
+        return states.pop() if settled else self.review.status.value
 
     @property
     def item(self) -> str:

@@ -37,7 +37,7 @@
       said = { text: element.dataset.left, at: performance.now() };
       told.set(element, said);
     }
-    return Math.floor(Number(said.text) - (performance.now() - said.at) / 1000);
+    return Math.round(Number(said.text) - (performance.now() - said.at) / 1000);
   };
   const span = (seconds) => {
     const [d, h, m, s] = [seconds / 86400, (seconds / 3600) % 24, (seconds / 60) % 60, seconds % 60].map(Math.floor);
@@ -50,7 +50,7 @@
     for (const each of $$("time[data-tick]")) {
       const seconds = left(each);
       const past = each.dataset.tick === "age";
-      const text = past ? (seconds >= -1 ? "now" : `${span(-seconds)} ago`) : seconds > 0 ? span(seconds) : "overdue";
+      const text = past ? (seconds > -1 ? "now" : `${span(-seconds)} ago`) : seconds > 0 ? span(seconds) : "overdue";
       if (each.textContent !== text) each.textContent = text;
       if (!past) each.classList.toggle("overdue", seconds <= 0);
     }
