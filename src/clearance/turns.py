@@ -8,13 +8,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from clearance.audit import AuditKind
-from clearance.errors import (
-    ClearanceError,
-    ConflictError,
-    EmptyMessageError,
-    ForbiddenError,
-    InvalidInputError,
-)
+from clearance.errors import ConflictError, EmptyMessageError, ForbiddenError, InvalidInputError
 from clearance.killpoints import at
 from clearance.ledger import Ledger
 from clearance.once import Once
@@ -244,9 +238,8 @@ def _stopped(ledger: Ledger, run: Run | None) -> None:
         return
     try:
         program.stopped(run.id)
-    except (ClearanceError, OSError) as error:
-        # A full disk, a database that is away: how the run stands is kept all the same.
-        log.warning("run %s stopped, and %s could not note it: %s", run.id, run.program, error)
+    except Exception as error:  # noqa: BLE001 - whatever it is, such as a full disk: how the run stands is kept
+        log.warning("run %s stopped; %s could not note it: %s", run.id, run.program, type(error).__name__)
 
 
 def _cancel(ledger: Ledger, tx: Connection, run: Run, *, now: datetime, by: str, reason: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 from urllib.parse import quote
 
 from PIL import Image
@@ -48,7 +49,7 @@ def pictures(office: Office) -> list[Picture]:
         Picture("decided-list", "/?tab=decided"),
         Picture("link", office.link, person=None),
         Picture("chat", office.conversation),
-        Picture("chat-list", "/chat"),
+        Picture("chat-list", "/chat", person="dan"),
         Picture("pipeline", office.plan),
         Picture("pipeline-edit", f"{office.plan}?edit=1"),
         Picture("pipeline-done", office.report),
@@ -56,7 +57,7 @@ def pictures(office: Office) -> list[Picture]:
         Picture("report", f"{office.report}/files/report.html?open=1"),
         Picture("runs", "/runs"),
         Picture("run", f"/runs/{quote(office.edited.run_id)}"),
-        Picture("audit", "/audit", click="Verify"),
+        Picture("audit", "/audit", size=(WIDE[0], 700), click="Verify"),
         Picture("settings", "/settings"),
         Picture("policies", "/settings/policies"),
         Picture("people", "/settings/people"),
@@ -90,7 +91,8 @@ def taken(browser: Browser, home: Path, *, names: Sequence[str] = ()) -> list[tu
     database = Database(url)
     database.migrate()
     database.close()
-    with Site.open(url, home=home) as site:
+    # Workers are called by their machine, which is nobody's business.
+    with patch("socket.gethostname", return_value="office"), Site.open(url, home=home) as site:
         office = furnish(site.workspace, site.research)
         wanted = [each for each in pictures(office) if not names or each.name in names]
         cookies = {who: _cookies(browser, site, who) for who in {each.person for each in wanted}}

@@ -19,13 +19,14 @@ from clearance.credential import EVERY_SCOPE, Scope
 from clearance.keyring import add_key, new_credential
 from clearance.notices.channels import add_channel
 from clearance.notices.targets import Allowed
+from clearance.passwords import hashed
 from clearance.people import Kind, Person, Role
 from clearance.policy import DEFAULT_DECISIONS, DecisionType, Policy, Risk, Rule, Threshold
 from clearance.program import Program
 from clearance.remembering import draft
 from clearance.review import Review
 from clearance.standing import Terms
-from clearance.store import people
+from clearance.store import passwords, people
 from clearance.toolcall import Tool, ToolCall
 from clearance.web import following
 from clearance.workspace import Clearance
@@ -139,6 +140,7 @@ def _people(where: Clearance) -> None:
             people.add(tx, Person(name, name.capitalize(), role=role, groups=groups), now=now)
         for agent in ("support-agent", "finance-agent", "ops-agent"):
             people.add(tx, Person(agent, agent, kind=Kind.AGENT, behind="dan"), now=now)
+        passwords.put(tx, "ben", hashed("a long way over the hills"), now=now)
 
 
 def _ask(

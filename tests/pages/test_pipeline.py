@@ -63,21 +63,6 @@ def test_an_empty_list_opens_the_form(idle: Bench) -> None:
     assert '<details class="card" open>' in idle.browser.get("/pipeline").text
 
 
-def test_the_inbox_leads_to_the_plan_beside_its_run_and_tells_once_what_was_said_to_all_of_it(
-    bench: Bench,
-) -> None:
-    bench.lab.start()
-    review = bench.lab.waiting().review.id
-    assert 'class="what" href="/pipeline/run1"' in bench.browser.get("/").text
-    beside = 'href="/pipeline/run1">The plan, beside its run</a>'
-    assert beside in bench.browser.get(f"/reviews/{review}").text
-    bench.lab.decide("approve", message="as agreed")
-    page = bench.browser.get("/?tab=decided")
-    assert 'class="what" href="/pipeline/run1"' in page.text
-    assert read(page).count("as agreed") == 1
-    assert "Approved" in read(page)
-
-
 def test_the_form_starts_a_run_and_leads_to_its_page(bench: Bench) -> None:
     answer = bench.browser.send(
         "/pipeline", "/pipeline/new", symbol="BRCA1", objective="codon usage", offline="1"

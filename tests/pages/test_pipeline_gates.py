@@ -30,6 +30,20 @@ def _version(bench: Bench) -> int:
     return bench.lab.waiting().plan.version
 
 
+def test_the_inbox_leads_to_the_plan_beside_its_run_and_tells_once_what_was_said_to_all_of_it(
+    bench: Bench,
+) -> None:
+    review = bench.lab.waiting().review.id
+    assert 'class="what" href="/pipeline/run1"' in bench.browser.get("/").text
+    beside = 'href="/pipeline/run1">The plan, beside its run</a>'
+    assert beside in bench.browser.get(f"/reviews/{review}").text
+    bench.lab.decide("approve", message="as agreed")
+    page = bench.browser.get("/?tab=decided")
+    assert 'class="what" href="/pipeline/run1"' in page.text
+    assert read(page).count("as agreed") == 1
+    assert "Approved" in read(page)
+
+
 def test_an_approval_carries_the_plan_out_once_however_often_it_is_sent(bench: Bench) -> None:
     shown = bench.shown()
     for _ in range(2):

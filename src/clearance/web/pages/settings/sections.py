@@ -57,7 +57,7 @@ SECTIONS = (
     Section(
         "Standing rules",
         "/settings/rules",
-        "Calls that people let run again, so often and until then, without being asked.",
+        "Calls that people let run again without being asked, as often and as long as they said.",
         Role.VIEWER,
     ),
 )
