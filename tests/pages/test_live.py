@@ -1,16 +1,21 @@
 """What pages are told: the same stream as that of the API, through the door of a session's cookie."""
 
+import html
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 
-from clearance.store import people, sessions
+from clearance import turns
+from clearance.store import audit, people, sessions
 from clearance.web.events import MOST_STREAMS
 from tests.pages.site import OWNER, Site
 from tests.web.asked import ask
 from tests.web.live import Stream, serving, stream
+from tests.web.talking import until
 
 
 @pytest.fixture
@@ -37,6 +42,25 @@ def test_a_page_is_told_of_a_new_review(busy: Site) -> None:
         found.wait_for("hello")
         review = ask(busy.workspace)
         assert found.wait_for("review:asked").data["subject"] == review.id
+
+
+@pytest.mark.parametrize("page", ["/", "/runs", "/reviews/{review}", "/runs/{run}"])
+def test_what_happens_between_a_page_and_its_stream_is_told(busy: Site, page: str) -> None:
+    review = ask(busy.workspace)
+    headers = cookie(busy)
+    with serving(busy.workspace) as address:
+        path = page.format(review=review.id, run=review.run_id)
+        shown = httpx.get(f"{address}{path}", headers=headers, timeout=60).text
+        turns.cancel(busy.workspace.ledger, review.run_id, by=OWNER, reason="not needed")
+        until(lambda: _numbered(busy, "run:cancelled"))
+        (live,) = re.findall(r'hx-sse:connect="([^"]+)"', shown)
+        with httpx.stream("GET", address + html.unescape(live), headers=headers, timeout=60) as answer:
+            Stream(answer).wait_for("run:cancelled" if "run" in live else "review:withdrawn")
+
+
+def _numbered(site: Site, kind: str) -> bool:
+    with site.workspace.database.read() as tx:
+        return any(entry.kind == kind for entry in audit.read_after(tx, 0, limit=100))
 
 
 def test_a_key_opens_no_page_and_a_cookie_not_the_api(busy: Site) -> None:

@@ -42,7 +42,7 @@ def _opened(site: Site, token: str) -> Viewer:
             tx, digest_of(token), now=database.now(tx), idle=site.workspace.session_limits.idle
         )
         assert opened is not None
-        return viewer_of(*opened, token=token, mode=people.mode(tx))
+        return viewer_of(*opened, token=token, mode=people.mode(tx), seen=0)
 
 
 def _refused(viewer: Viewer, risk: Risk, sent: Submitted, site: Site) -> StepUpNeededError:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,10 +63,9 @@ def test_an_input_that_was_changed_in_the_folder_is_no_input(lab: Lab) -> None:
 
 
 def lose(folder: Path) -> None:
-    """Delete what is in a folder, and it."""
-    for path in sorted(folder.rglob("*"), reverse=True):
-        path.rmdir() if path.is_dir() else path.unlink()
-    folder.rmdir()
+    """Delete a folder with all that is in it, even while something is still written there."""
+    while folder.exists():
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def test_a_lost_folder_is_made_again(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -56,7 +57,9 @@ class Stream:
     def next(self) -> Frame | None:
         """Return the next frame; None when the stream has ended. Pings and `retry` are passed over."""
         fields: dict[str, str] = {}
+        until = time.monotonic() + LONG
         for line in self._lines:
+            assert time.monotonic() < until, "nothing but pings came"
             if line:
                 name, _, value = line.partition(":")
                 fields[name] = value.removeprefix(" ")

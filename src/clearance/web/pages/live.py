@@ -1,8 +1,9 @@
 """What pages are told as it happens: the stream of the API, by the cookie of a session."""
 
 from collections.abc import Callable
+from typing import Annotated
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from sqlalchemy import Connection
 
 from clearance.credential import digest_of
@@ -24,16 +25,17 @@ async def page_events(
     viewer: Signed,
     *,
     topics: Topics = "reviews,runs",
+    seen: Annotated[str | None, Query(pattern="^[0-9]{1,15}$")] = None,
     last_event_id: LastEventId = None,
 ) -> Response:
-    """Stream what happens to a page. It ends with the session."""
+    """Stream what happens to a page that has `seen` the trail so far. It ends with the session."""
     return await streamed(
         request,
         here,
         viewer.person,
         still=session_check(request, here),
         topics=topics,
-        last_event_id=last_event_id,
+        last_event_id=last_event_id or seen,
     )
 
 

@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from clearance.credential import digest_of
 from clearance.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from clearance.people import Mode, Person
-from clearance.store import people, sessions
+from clearance.store import audit, people, sessions
 from clearance.store.sessions import SEEN_EVERY, Session
 from clearance.web.access import Workspace
 from clearance.web.pages.guard import host_of
@@ -29,7 +29,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 class Viewer:
     """Who looks at a page. `csrf` is the token that every form of their session carries.
 
-    `fresh_at` is when they last showed all that they sign in with.
+    `fresh_at` is when they last showed all that they sign in with; `seen` how far the trail was when the page
+    began to be made: its stream goes on from there.
     """
 
     person: Person
@@ -37,6 +38,7 @@ class Viewer:
     csrf: str
     fresh_at: datetime
     mode: Mode
+    seen: int
 
 
 class SignInNeededError(UnauthorizedError):
@@ -62,13 +64,14 @@ def viewer(request: Request, here: Workspace) -> Viewer:
         now = database.now(tx)
         found = sessions.opened_by(tx, digest_of(token), now=now, idle=limits.idle)
         mode = people.mode(tx)
+        seen = audit.last_seq(tx)
     if found is None:
         raise SignInNeededError(_back_to(request))
     session, person = found
     if now >= session.used_at + SEEN_EVERY:
         with database.write() as tx:
             sessions.seen(tx, session.id, now=now)
-    return viewer_of(session, person, token=token, mode=mode)
+    return viewer_of(session, person, token=token, mode=mode, seen=seen)
 
 
 Signed = Annotated[Viewer, Depends(viewer)]
@@ -99,9 +102,9 @@ FormWithFile = Annotated[Submitted, Depends(submitted_with_file)]
 """The same with one text file, which stands for its field."""
 
 
-def viewer_of(session: Session, person: Person, *, token: str, mode: Mode) -> Viewer:
+def viewer_of(session: Session, person: Person, *, token: str, mode: Mode, seen: int) -> Viewer:
     """Return the viewer of a session."""
-    return Viewer(person, session.id, csrf_of(token), session.fresh_at, mode)
+    return Viewer(person, session.id, csrf_of(token), session.fresh_at, mode, seen)
 
 
 def csrf_of(token: str) -> str:
