@@ -35,15 +35,19 @@ def _knock(path: str) -> socket.socket:
 
 
 def _children(path: str, *, apart: bool) -> None:
-    """Start processes that never end, in groups of their own if `apart`."""
+    """Start processes that never end, in groups of their own if `apart`; return when all have knocked."""
+    heard, tell = os.pipe()
     for _ in range(3):
         if os.fork() == 0:
             if apart:
                 os.setsid()
             connection = _knock(path)
+            os.write(tell, b"x")
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             while True:
                 connection.recv(1)
+    for _ in range(3):
+        os.read(heard, 1)
 
 
 def _burn() -> None:
