@@ -2,8 +2,10 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 
 from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 from clearance.web import (
     agents,
@@ -87,10 +89,30 @@ def create_app(
     pages.add_pages(app)
     metrics.add_measuring(app)
     app.add_middleware(FrontEndOrigins, origins=origins)
-    for router in (*ROUTERS, *routers, *pages.routers()):
+    app.router.routes.extend(_api_routes())
+    for router in routers:
         app.include_router(router)
+    app.router.routes.extend(_page_routes())
     document.describe(app)
     return app
+
+
+@cache
+def _api_routes() -> list[BaseRoute]:
+    """Return the routes of the API. They are made once, which takes longer than to answer many requests."""
+    return _routes_of(ROUTERS)
+
+
+@cache
+def _page_routes() -> list[BaseRoute]:
+    return _routes_of(pages.routers())
+
+
+def _routes_of(routers: Sequence[APIRouter]) -> list[BaseRoute]:
+    whole = APIRouter()
+    for router in routers:
+        whole.include_router(router)
+    return whole.routes
 
 
 @asynccontextmanager
