@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -71,6 +72,19 @@ def test_a_reading_transaction_sees_one_moment(database: Database) -> None:
         assert people.nobody(tx)
     with database.read() as tx:
         assert not people.nobody(tx)
+
+
+@pytest.mark.parametrize("how", ["read", "write"])
+def test_a_connection_in_use_is_closed_as_soon_as_it_is_given_back(
+    migrated_database_url: str, how: str
+) -> None:
+    opened = Database(migrated_database_url)
+    with getattr(opened, how)() as tx:
+        connection = tx.connection.dbapi_connection
+        opened.close()
+        assert tx.execute(select(1)).scalar_one() == 1
+    with pytest.raises((sqlite3.ProgrammingError, psycopg.OperationalError), match="closed"):
+        connection.execute("SELECT 1")
 
 
 def test_the_clock_is_aware_utc_and_goes_on_inside_a_transaction(database: Database) -> None:

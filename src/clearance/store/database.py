@@ -44,6 +44,7 @@ class Database:
         self._writing = threading.Lock()
         self._patience = patience
         self._listening: dict[str, list[threading.Event]] = {}
+        self._closed = False
         if self.is_sqlite:
             _prepare_file(self.url)
             self._writer = _sqlite_engine(self.url, begin="BEGIN IMMEDIATE", patience=patience)
@@ -55,6 +56,8 @@ class Database:
             self._writer = self._hasty_writer = _postgresql_engine(self.url, patience=patience)
             # The same connections; a review, its calls and its decisions are read as of one moment.
             self._reader = self._writer.execution_options(isolation_level="REPEATABLE READ")
+        for pool in {engine.pool for engine in (self._writer, self._hasty_writer, self._reader)}:
+            event.listen(pool, "checkin", self._given_back)
 
     @property
     def path(self) -> Path | None:
@@ -132,13 +135,18 @@ class Database:
             upgrade(tx)
 
     def close(self) -> None:
-        """Close every connection."""
+        """Close every connection; one that a thread still uses, as soon as it gives it back."""
+        self._closed = True
         if self._watcher is not None:
             self._watcher.close()
             self._watcher = None
         self._writer.dispose()
         self._hasty_writer.dispose()
         self._reader.dispose()
+
+    def _given_back(self, connection: Any, _: Any) -> None:
+        if self._closed and connection is not None:
+            connection.close()
 
     def _tell(self, run_id: str) -> None:
         with self._lock:
