@@ -6,9 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import psycopg
+
 from benchmarks.figures import NAMES, Surroundings
 from clearance.apps.chat import ReviewedChat
 from clearance.review import Review
+from clearance.store.database import Database
 from tests.journeys.front import Front
 from tests.journeys.parked import Copy, copies_of, measure, park
 from tests.journeys.program import Stage, agent_of
@@ -27,9 +30,18 @@ def many(here: Surroundings, kind: str) -> Iterator[tuple[Front, list[Copy]]]:
         review = park_one(front)
         copies = copies_of(review, count=here.sizes.parked)
         park(front, review, copies)
+        _look_after(front.opened.database)
         yield front, copies
     finally:
         front.close()
+
+
+def _look_after(database: Database) -> None:
+    """Have PostgreSQL do at once what it else does after so many new rows, while things are measured."""
+    if not database.is_sqlite:
+        url = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("VACUUM ANALYZE")
 
 
 def park_one(front: Front) -> Review:

@@ -39,8 +39,8 @@ Profiled, and improved as decision 0013 says; this is what is left.
   finish. A ratio under one on a fresh thread would need segments that do not run LangGraph.
 - **From decision to tool.** On SQLite half of it is the claim and the take; on PostgreSQL it is the
   round trips of the same statements and the delivery of the job. A busier machine multiplies both.
-- **An idle worker.** The notary looks ten times a second whether there is anything to number, and
-  resting for longer would delay the event stream.
+- **An idle worker.** What is left is waking up: on SQLite the engine looks fifty times a second for
+  commits of other processes, on PostgreSQL the notary asks four times a second for entries to number.
 - **Creates and decisions a second.** A decision takes a few milliseconds of Python in one process,
   which holds one processor, and each is flushed to the disk on SQLite. Several processes on PostgreSQL
   share the work; one process does not reach it.
