@@ -19,6 +19,15 @@ from tests.scripted import ScriptedModel, calls
 MAIL = {"to": "bob@example.com", "subject": "hi"}
 
 
+def _asked_and_left(talk: Talk, workspace: Clearance) -> tuple[ReviewedChat, Any]:
+    """Ask about a mail, and have no worker go on with what is decided."""
+    chat, _ = talk(calls(("send_email", MAIL)), "done")
+    asked = chat.send_message("t", "write to bob")["pending_review"]
+    assert asked is not None
+    workspace.worker.stop()
+    return chat, asked
+
+
 def _approve(workspace: Clearance, asked: dict[str, Any]) -> None:
     workspace.gate.decide(asked["review_id"], [{"type": "approve"}], by="ann", version=asked["version"])
 
@@ -56,10 +65,7 @@ def test_a_call_runs_before_the_review_node_runs_again(talk: Talk, workspace: Cl
 def test_a_call_that_was_decided_does_not_run_once_its_message_says_something_else(
     talk: Talk, workspace: Clearance, desk: Desk
 ) -> None:
-    chat, _ = talk(calls(("send_email", MAIL)), "done")
-    asked = chat.send_message("t", "write to bob")["pending_review"]
-    assert asked is not None
-    workspace.worker.stop()
+    chat, asked = _asked_and_left(talk, workspace)
     _approve(workspace, asked)
 
     def change(agent: Agent) -> None:
@@ -96,10 +102,7 @@ def test_calls_that_keep_their_order_wait_for_the_graph(talk: Talk, workspace: C
 def test_a_call_that_was_cleared_does_not_run_for_somebody_who_was_disabled_since(
     talk: Talk, workspace: Clearance, desk: Desk
 ) -> None:
-    chat, _ = talk(calls(("send_email", MAIL)), "done")
-    asked = chat.send_message("t", "write to bob")["pending_review"]
-    assert asked is not None
-    workspace.worker.stop()
+    _, asked = _asked_and_left(talk, workspace)
     with workspace.database.write() as tx:
         people.add(tx, Person("eva", "Eva", role=Role.REVIEWER), now=workspace.database.now(tx))
     workspace.gate.decide(asked["review_id"], [{"type": "approve"}], by="eva", version=asked["version"])

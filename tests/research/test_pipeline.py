@@ -1,7 +1,6 @@
 """A research run from its symbol to its report: what waits, what runs, and what stops it."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,6 @@ from clearance.store import people, policies, reviews
 from tests.research.pipelines import PATIENCE, Lab
 
 pytestmark = pytest.mark.sqlite_by_day
-
-
-@pytest.fixture
-def lab(migrated_database_url: str, tmp_path: Path) -> Iterator[Lab]:
-    """A workspace with the pipeline and a worker, on each database."""
-    with Lab.open(migrated_database_url, home=tmp_path) as opened:
-        yield opened
 
 
 def test_a_run_stops_with_its_plan_and_nothing_of_it_has_run(lab: Lab) -> None:

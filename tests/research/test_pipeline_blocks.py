@@ -25,13 +25,6 @@ pytestmark = pytest.mark.sqlite_by_day
 
 
 @pytest.fixture
-def lab(migrated_database_url: str, tmp_path: Path) -> Iterator[Lab]:
-    """A workspace with the pipeline and a worker, on each database."""
-    with Lab.open(migrated_database_url, home=tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
 def approved(migrated_database_url: str, tmp_path: Path) -> Iterator[Lab]:
     """A run whose plan was approved, and that no worker has gone on with."""
     with Lab.open(migrated_database_url, home=tmp_path) as lab:

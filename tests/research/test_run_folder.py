@@ -4,7 +4,6 @@ import hashlib
 import json
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,6 @@ from clearance.apps.research.state import Stage
 from tests.research.pipelines import PATIENCE, Lab
 
 pytestmark = pytest.mark.sqlite_by_day
-
-
-@pytest.fixture
-def lab(migrated_database_url: str, tmp_path: Path) -> Iterator[Lab]:
-    """A workspace with the pipeline and a worker, on each database."""
-    with Lab.open(migrated_database_url, home=tmp_path) as opened:
-        yield opened
 
 
 def test_the_folder_says_what_waits(lab: Lab) -> None:

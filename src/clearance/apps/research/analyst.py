@@ -82,16 +82,7 @@ class Analyst:
 
     def read_cleared(self, run_id: str, *, version: int, sha256: str) -> Plan:
         """Return the plan whose bytes have this hash; `BlockedError` when they have another."""
-        try:
-            content = self._store.read(run_id, plan_file(version))
-        except NotFoundError as error:
-            raise BlockedError(BlockedReason.HASH_MISMATCH, str(error)) from None
-        if hashlib.sha256(content).hexdigest() != sha256:
-            raise BlockedError(
-                BlockedReason.HASH_MISMATCH,
-                f"{plan_file(version)} is not the plan that people saw; start a new run.",
-            )
-        plan = read_plan(content)
+        plan = self._plan_of(run_id, version, sha256=sha256)
         self._check_drift(run_id, plan)
         return plan
 
@@ -195,18 +186,23 @@ class Analyst:
         return job, self._executors[step.executor]
 
     def _input(self, run_id: str, plan: Plan, source: str) -> JobInput:
-        known = next((each for each in plan.inputs if each.id == source), None)
-        name = _file_of(plan, source)
+        name, seen = _file_of(plan, source)
         content = self._store.read(run_id, name)
         sha256 = hashlib.sha256(content).hexdigest()
-        if known is not None and sha256 != known.sha256:
+        if seen not in (None, sha256):
             raise BlockedError(BlockedReason.INPUT_DRIFT, f"{name} is not what people saw.")
         return JobInput(self._store.laid_out(run_id, name, content), sha256)
 
     def _plan_of(self, run_id: str, version: int, *, sha256: str) -> Plan:
-        content = self._store.read(run_id, plan_file(version))
+        try:
+            content = self._store.read(run_id, plan_file(version))
+        except NotFoundError as error:
+            raise BlockedError(BlockedReason.HASH_MISMATCH, str(error)) from None
         if hashlib.sha256(content).hexdigest() != sha256:
-            raise BlockedError(BlockedReason.HASH_MISMATCH, f"Version {version} has not the hash {sha256}.")
+            raise BlockedError(
+                BlockedReason.HASH_MISMATCH,
+                f"{plan_file(version)} is not the plan that people saw; start a new run.",
+            )
         return _plan_in(content)
 
     def _kept(self, job: StepJob, result: StepResult) -> Result:
@@ -259,16 +255,21 @@ def step_file(step_id: str, name: str) -> str:
     return f"steps/{step_id}/{name}"
 
 
-def _file_of(plan: Plan, source: str) -> str:
-    """Return the name of the file that a step's input names: one of the plan's, or another step's output."""
-    known = next((each.uri for each in plan.inputs if each.id == source), None)
+def _file_of(plan: Plan, source: str) -> tuple[str, str | None]:
+    """Return the name of the file that a step's input names, and the hash of it that people saw.
+
+    It is one of the plan's inputs, or another step's output, which nobody could see yet.
+    """
+    known = next((each for each in plan.inputs if each.id == source), None)
+    if known is not None:
+        return known.uri, known.sha256
     step_id, _, output = source.partition("/")
-    return step_file(step_id, output) if known is None else known
+    return step_file(step_id, output), None
 
 
 def _size(plan: Plan, step: Step, files: Mapping[str, int]) -> int:
     """Return how many bytes a step is given, by the sizes of the run's files."""
-    return sum(files[_file_of(plan, source)] for source in step.inputs.values())
+    return sum(files[_file_of(plan, source)[0]] for source in step.inputs.values())
 
 
 def _by_question(steps: Sequence[Step], questions: Questions) -> Iterator[tuple[PlanQuestion, list[Step]]]:
